@@ -15,8 +15,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...base.errors import InputError
 from ...base.files import text_lines, write_text
@@ -32,9 +33,10 @@ from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _STATE = ("state", "error", "source", "power_source", "event_reasons")
 SIGNATURE = ",".join(_STATE)  # in the header of every file written here
+_WINDOW, _CLOCK = ("window_start_ns", "window_end_ns"), "measured_clock_mhz"
 _FACTS = (
     *_STATE,
-    *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
+    *("timestamp_s", "cost_s", "message", *_WINDOW, _CLOCK),
     *("gpu", "kernel", "problem_size", "objective", "depth", "board", "receipt"),
 )
 _LOW, _HIGH, _MEASURED = " (95 % low)", " (95 % high)", " (as measured)"
@@ -48,29 +50,27 @@ def write_csv(table: ResultTable, path: Path, about: About, *, overwrite: bool =
 
 def _lines(table: ResultTable, about: About) -> Iterator[str]:
     names, parameters = table.value_names, table.space.names
-    bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
-    otherwise = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).as_measured))
+    measurements = [table.measurement(index) for index in range(len(table))]
+    bounded = list(dict.fromkeys(name for m in measurements for name in m.intervals))
+    otherwise = list(dict.fromkeys(name for m in measurements for name in m.as_measured))
     ends = [*_headings(bounded, about, _LOW, _HIGH), *_headings(otherwise, about, _MEASURED)]
     yield _line([*_headings(parameters, about), *_FACTS, *_headings(names, about), *ends])
-    goals = json.dumps(about.objective.to_list())
-    session = (text_cell(about.device), text_cell(about.kernel), text_cell(about.problem_size), goals)
-    for index in range(len(table)):
-        m = table.measurement(index)
-        start_ns, end_ns = m.window_ns or ("", "")
-        receipt = "" if index or about.receipt is None else json.dumps(about.receipt)
+    session = {"gpu": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
+    session["objective"] = json.dumps(about.objective.to_list())
+    session["receipt"] = "" if about.receipt is None else json.dumps(about.receipt)
+    for m in measurements:
+        facts = {name: getattr(m, name) for name in Facts._fields} | session
+        facts |= {_CLOCK: m.observed_clock_mhz, **dict(zip(_WINDOW, m.window_ns or ("", ""), strict=True))}
         yield _line(
             [
                 *(_cell(m.configuration[name]) for name in parameters),
-                *(m.state.value, text_cell(m.error), text_cell(m.source), text_cell(m.power_source), m.event_reasons),
-                *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
-                _figure(m.observed_clock_mhz),
-                *session,
-                *(m.depth.value, text_cell(m.board), receipt),
+                *(_fact_cell(facts[column]) for column in _FACTS),
                 *(_figure(m.values.get(name, math.nan)) for name in names),
                 *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
                 *(_figure(m.as_measured.get(name, math.nan)) for name in otherwise),
             ]
         )
+        session["receipt"] = ""  # which is in the first row alone
 
 
 def _line(cells: Sequence[object]) -> str:
@@ -155,29 +155,18 @@ class _Header:
         """The cells of a row besides parameters, values and intervals, by column."""
         return {name: cells[fact] for name, fact in self._facts.items()}
 
-    def facts(self, cells: Sequence[str], texts: Mapping[str, str]) -> Facts:
+    def facts(self, cells: Sequence[str], texts: dict[str, str]) -> Facts:
         """What a row measured. Raises ValueError for a cell that is no number or no state."""
         values = {name: value for at, name in self._values if math.isfinite(value := _number(cells[at]))}
-        state, error = _state(texts["state"]), texts["error"]
+        state = _state(texts["state"])
+        given = texts | {"observed_clock_mhz": texts.get(_CLOCK, "")}
+        known = {n: _fact(given[n], default) for n, default in Facts._field_defaults.items() if given.get(n)}
         if state is State.OK and not values:
-            state, error = State.RUNTIME, error or NO_VALUE
-        start, end = texts.get("window_start_ns", ""), texts.get("window_end_ns", "")
-        return Facts(
-            state,
-            values,
-            intervals={name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]},
-            error=error,
-            window_ns=(_whole(start), _whole(end)) if start and end else None,
-            observed_clock_mhz=_number(texts.get("measured_clock_mhz", "")),
-            event_reasons=max(0, _whole(texts["event_reasons"] or "0")),
-            power_source=texts["power_source"],
-            source=texts["source"],
-            timestamp_s=_number(texts.get("timestamp_s", "")),
-            cost_s=_number(texts.get("cost_s") or "0"),
-            message=texts.get("message", ""),
-            depth=Depth.TIME if texts.get("depth") == Depth.TIME.value else Depth.ENERGY,
-            board=texts.get("board", ""),
-        )
+            state, known["error"] = State.RUNTIME, known.get("error", NO_VALUE)
+        if all(map(texts.get, _WINDOW)):
+            known["window_ns"] = tuple(_whole(texts[column]) for column in _WINDOW)
+        ends = {name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]}
+        return Facts(state, values, ends, **known)
 
     def objective(self, goals: str) -> Objective:
         """The objective in the cell of that name, or else a likely one."""
@@ -206,6 +195,26 @@ def _state(cell: str) -> State:
     if cell not in set(State):
         raise ValueError(f"{cell[:40]!r} is no state: {', '.join(State)}")
     return State(cell)
+
+
+def _fact_cell(value: object) -> object:
+    """A field of a measurement: a number, or words."""
+    if isinstance(value, float):
+        return _figure(value)
+    return text_cell(value) if isinstance(value, str) else value
+
+
+def _fact(cell: str, default: object) -> Any:
+    """What such a cell holds, by what the field is without it. Raises ValueError."""
+    match default:
+        case float():
+            return _number(cell)
+        case int():
+            return max(0, _whole(cell))
+        case Depth():
+            return Depth.TIME if cell == Depth.TIME.value else Depth.ENERGY
+        case _:
+            return cell
 
 
 def _figure(value: float) -> str:

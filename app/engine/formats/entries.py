@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...base.formatting import finite_or_none
 from ...base.text import json_or_none
@@ -46,13 +46,6 @@ class BadEntry(ValueError):
     """What is wrong with an entry."""
 
 
-class _Plan(NamedTuple):
-    """What to read of an entry with these keys."""
-
-    values: tuple[str, ...]
-    marks: tuple[str, ...]  # not values, but a mark of failure may stand there
-
-
 class EntryReader:
     """Entries of one recording. `kept`: the values of a session that this program wrote; None: every number is one."""
 
@@ -78,17 +71,17 @@ class EntryReader:
 
     def facts(self, entry: Mapping[str, Any]) -> Facts:
         """What was measured; failed where the entry is marked so, or holds no value."""
-        plan = self._plan_of(tuple(entry))
+        figures, marks = self._plan_of(tuple(entry))
         values: dict[str, float] = {}
         failure = ""
-        for name in plan.values:
+        for name in figures:
             value = entry[name]
             number = as_number(value)
             if math.isfinite(number):
                 values[name] = number
             elif not failure and isinstance(value, str | dict):
                 failure = _mark(name, value)
-        for name in plan.marks:
+        for name in marks:
             failure = failure or _mark(name, entry[name])
         extras = entry.get(OWN)
         if type(extras) is str:
@@ -97,19 +90,17 @@ class EntryReader:
             return self._own_facts(entry, extras, values, failure)
         if not failure and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
             failure = "marked as failed by its time"
-        spent: dict[str, Any] = {"timestamp_s": _timestamp(entry.get("timestamp")), "cost_s": _cost_s(entry)}
         if failure or not values:
-            return Facts(state_of_mark(failure), {}, {}, error=failure or NO_VALUE, source="recorded", **spent)
+            return Facts(state_of_mark(failure), {}, error=failure or NO_VALUE, source="recorded", **_spent(entry))
         own_names = self._names_of(tuple(values))
         own_names.add_to(values)
         return Facts(
             State.OK,
             values,
-            intervals={},
             observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
             power_source=own_names.power_source,
             source="recorded",
-            **spent,
+            **_spent(entry),
         )
 
     def _own_facts(
@@ -124,29 +115,17 @@ class EntryReader:
             state, failure = State.RUNTIME, NO_VALUE
         if self._kept is None and state is State.OK:
             self._names_of(tuple(values)).add_to(values)
-        return Facts(
-            state,
-            values,
-            intervals=_intervals(extras.get("intervals")),
-            error=text_of(extras.get("error"), _LONGEST_TEXT) or failure,
-            window_ns=_window(extras.get("window_ns")),
-            observed_clock_mhz=as_number(extras.get("observed_clock_mhz")),
-            event_reasons=_count(extras.get("event_reasons")),
-            power_source=text_of(extras.get("power_source")),
-            source=text_of(extras.get("source")) or "recorded",
-            timestamp_s=as_number(extras["timestamp_s"])
-            if "timestamp_s" in extras
-            else _timestamp(entry.get("timestamp")),
-            cost_s=finite_or_none(as_number(extras["cost_s"])) or 0.0 if "cost_s" in extras else _cost_s(entry),
-            message=text_of(extras.get("message"), _LONGEST_TEXT),
-            depth=Depth.TIME if extras.get("depth") == Depth.TIME.value else Depth.ENERGY,
-            board=text_of(extras.get("board")),
-        )
+        fields = {"error": failure, "source": "recorded", **_spent(entry)}
+        for name, default in Facts._field_defaults.items():
+            known = _field(extras.get(name), default)
+            fields |= {} if known is None else {name: known}
+        return Facts(state, values, **fields)
 
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
+    def _plan(self, names: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
+        """What to read of an entry with these keys: the values, and where else a mark of failure may stand."""
         others = [name for name in names if name not in self._keys and name != OWN]
-        values = tuple(n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept))
-        return _Plan(values, tuple(name for name in others if name not in values and name not in BOOKKEEPING))
+        values = [n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept)]
+        return values, [name for name in others if name not in values and name not in BOOKKEEPING]
 
 
 def as_number(value: object) -> float:
@@ -176,9 +155,11 @@ def _mark(name: str, value: object) -> str:
     return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else ""
 
 
-def _cost_s(entry: Mapping[str, Any]) -> float:
-    spent = [as_number(entry.get(name, 0.0)) for name in COST_MS]
-    return math.fsum(ms for ms in spent if 0 < ms < math.inf) / 1e3
+def _spent(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """When a configuration was measured, and what that cost, as a tuner writes them."""
+    spent_ms = [as_number(entry.get(name, 0.0)) for name in COST_MS]
+    cost_s = math.fsum(ms for ms in spent_ms if 0 < ms < math.inf) / 1e3
+    return {"timestamp_s": _timestamp(entry.get("timestamp")), "cost_s": cost_s}
 
 
 def _timestamp(value: object) -> float:
@@ -192,22 +173,23 @@ def _timestamp(value: object) -> float:
         return math.nan
 
 
-def _intervals(value: object) -> dict[str, tuple[float, float]]:
-    return {
-        name: (as_number(ends[0]), as_number(ends[1]))
-        for name, ends in mapping_of(value).items()
-        if isinstance(ends, list) and len(ends) == 2
-    }
-
-
-def _window(value: object) -> tuple[int, int] | None:
-    if isinstance(value, list) and len(value) == 2 and all(type(v) is int and abs(v) < 2**63 for v in value):
-        return value[0], value[1]
-    return None
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 2**63 else 0
+def _field(value: object, default: object) -> Any:
+    """A field of `Facts` as a session of ours keeps it, by what the field is without it; None for anything else."""
+    match default:
+        case None:  # the window
+            ends = value if isinstance(value, list) and len(value) == 2 else [None]
+            return tuple(ends) if all(type(end) is int and abs(end) < 2**63 for end in ends) else None
+        case Mapping():  # the intervals
+            pairs = ((n, e) for n, e in mapping_of(value).items() if isinstance(e, list) and len(e) == 2)
+            return {name: (as_number(low), as_number(high)) for name, (low, high) in pairs}
+        case float():
+            return finite_or_none(as_number(value))
+        case int():
+            return value if isinstance(value, int) and 0 <= value < 2**63 else None
+        case Depth():
+            return Depth.TIME if value == Depth.TIME.value else None
+        case _:
+            return text_of(value, _LONGEST_TEXT) or None
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:

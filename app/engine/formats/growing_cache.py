@@ -8,10 +8,9 @@ as it grows, from where the last reading ended.
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -21,12 +20,11 @@ from ...base.files import decode, open_input, read_text, write_text
 from ...base.text import json_or_none
 from ..results.measurement import Measurement, Value
 from ..space.search_space import SearchSpace
-from .entries import COST_MS, BadEntry, EntryReader, mapping_of
-from .json_stream import JsonStream, Member
-from .kernel_tuner import CacheHeader, cache_entry, cache_header, entry_key, their_names
+from .entries import COST_MS, mapping_of
+from .kernel_tuner import CacheEntries, CacheHeader, cache_entry, cache_header, cache_pieces, entry_key, their_names
 from .names import DEVICE_SETTINGS
 from .own import About, OwnHeader, plain_lists
-from .read import read_recording
+from .read import Scan, read_recording
 from .recording import Facts, Recording
 
 _SHARE: Final = 20  # of the time, at most one part in so many is spent on writing
@@ -112,9 +110,7 @@ class GrowingCache:
             p: list(dict.fromkeys([*listed[p], *each.values])) for p, each in zip(names, space.parameters, strict=True)
         }
         header["tune_params"] = {**mapping_of(header.get("tune_params")), **values}
-        entries = ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in self._entries.items())
-        text = f'{json.dumps(header, indent=0)[:-2]},\n"cache": {{\n{entries}}}\n}}'
-        write_text(self.path, text, overwrite=True)
+        write_text(self.path, cache_pieces(header, self._entries.items()), overwrite=True)
         now = time.monotonic()
         self._next_s = now + max(_LEAST_S, _SHARE * (now - began))
 
@@ -153,6 +149,27 @@ class Look(NamedTuple):
     more: bool  # there is more to be read at once
 
 
+class _Fresh(CacheEntries):
+    """The entries of a cache since the last look."""
+
+    header_key = ""  # a tuner writes the header first
+
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        super().__init__(path, document)
+        self.fresh: list[Entry] = []
+
+    def keep(self, configuration: tuple[Value, ...], facts: Facts) -> None:
+        """Keep what was read of an entry until somebody looks."""
+        self.fresh.append(Entry(configuration, facts))
+
+
+class _OfOthers(_Fresh):
+    """Entries that no tuner adds to a file one by one."""
+
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        raise InputError("only a Kernel Tuner cache can be followed", str(path), _REMEDY)
+
+
 class CacheFollower:
     """Look again and again; between two looks nothing of the file is held but where the reading stopped."""
 
@@ -163,7 +180,12 @@ class CacheFollower:
     @property
     def closed(self) -> bool:
         """The file's last bracket was read: its tuner is done."""
-        return self._stream.closed
+        return self._scan.stream.closed
+
+    @property
+    def header(self) -> CacheHeader | None:
+        """The file's header, known as soon as an entry is."""
+        return self._scan.entries.header if isinstance(self._scan.entries, _Fresh) else None
 
     def look(self) -> Look:
         """What was added since the last look. Raises InputError for what is no cache, or cannot be followed."""
@@ -182,10 +204,7 @@ class CacheFollower:
         self._tail = b""
         self._lines = 0
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._stream = JsonStream(str(self.path), ("cache", "results", "Results"))
-        self._document: dict[str, object] = {}
-        self._reader: EntryReader | None = None
-        self.header: CacheHeader | None = None  # known as soon as an entry is
+        self._scan = Scan(self.path, {"cache": _Fresh, "results": _OfOthers, "Results": _OfOthers})
 
     def _look(self, file: BinaryIO) -> Look:
         status = os.fstat(file.fileno())
@@ -201,9 +220,14 @@ class CacheFollower:
         self._tail = (self._tail + data)[-_TAIL:]
         text = decode(self._decoder, data, self._lines, str(self.path))
         self._lines += data.count(b"\n")
-        self._stream.feed(text)
         more = len(data) == CHUNK
-        return Look(list(self._entries(last=not more)), restarted, more)
+        self._scan.feed(text, last=not more)
+        if self.closed and not self._scan.stream.opened:
+            raise InputError("this is no Kernel Tuner cache: no 'cache' with entries", str(self.path), _REMEDY)
+        fresh: list[Entry] = []
+        if isinstance(self._scan.entries, _Fresh):
+            fresh, self._scan.entries.fresh = self._scan.entries.fresh, fresh
+        return Look(fresh, restarted, more)
 
     def _is_same(self, file: BinaryIO, status: os.stat_result) -> bool:
         """Whether the file still begins as it was read."""
@@ -211,26 +235,3 @@ class CacheFollower:
             return False
         file.seek(self._offset - len(self._tail))
         return file.read(len(self._tail)) == self._tail
-
-    def _entries(self, last: bool) -> Iterator[Entry]:
-        for member in self._stream.members(last=last):
-            if member.inside:
-                yield self._entry(member)
-            else:
-                self._document[member.name] = member.value
-                if len(self._document) > 1000:
-                    raise InputError("too many keys beside the entries", str(self.path), "this is no cache")
-        if self._stream.closed and not self._stream.opened:
-            raise InputError("this is no Kernel Tuner cache: no 'cache' with entries", str(self.path), _REMEDY)
-
-    def _entry(self, member: Member) -> Entry:
-        if member.inside != "cache":
-            raise InputError("only a Kernel Tuner cache can be followed", str(self.path), _REMEDY)
-        if self._reader is None:
-            self.header = CacheHeader(self._document, str(self.path))
-            self._reader = self.header.entry_reader()
-        try:
-            return Entry(self._reader.configuration(member.value), self._reader.facts(member.value))
-        except BadEntry as error:
-            what = f"line {self._stream.line}, entry {member.name[:80]!r}: {error}"
-            raise InputError(what, str(self.path), "correct or remove it") from None

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from ...base.errors import InputError
 
 MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
 _SOON = 2**16  # characters up to which a member is tried again as soon as there are more
-_DEEPEST = 1500  # brackets: deeper nesting is refused anyway
 _SPACE = re.compile(r"[ \t\n\r]*")
-_KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_WHOLE_STRING = re.compile(_STRING, re.DOTALL)
-_BRACKETS = re.compile(_STRING + r'|[{}\[\]"]', re.DOTALL)
 _NUMBER = re.compile(r"[0-9.eE+-]*")
-_DECODER = json.JSONDecoder()
+_BEGUN = re.compile(r"[-+.\w\\]*")  # a word, a number or an escape that may go on
+PairsHook = Callable[[list[tuple[str, Any]]], Any]
 _REMEDY = "the file is cut off or damaged; fetch it again"
 
 
@@ -41,11 +37,16 @@ class _More(Exception):
 class JsonStream:
     """Feed it text, take the members: `feed(text)`, then iterate `members()`; `end()` when there is no more."""
 
-    def __init__(self, where: str, inside: Collection[str] = ()) -> None:
+    def __init__(
+        self, where: str, inside: Collection[str] = (), *, pairs_hook: PairsHook | None = None, remedy: str = _REMEDY
+    ) -> None:
+        """`pairs_hook`: as `json.loads`, for the objects in values; `remedy`: for a text that is not JSON."""
         self.closed = False  # the object's last brace was seen
         self.opened = ""  # the first one of `inside` whose bracket was seen
         self._where = where
         self._inside = inside
+        self._decoder = json.JSONDecoder(object_pairs_hook=pairs_hook)
+        self._remedy = remedy
         self._text = ""
         self._at = 0
         self._line, self._column = 1, 1  # of the text's first character
@@ -154,19 +155,9 @@ class JsonStream:
 
     def _name(self, position: int) -> tuple[str, int]:
         """The name of a member, and where its value begins."""
-        plain = _KEY.match(self._text, position)
-        if plain is not None:
-            if plain.end() == len(self._text):
-                raise _More
-            return plain[1], plain.end()
         if self._text[position] != '"':
             raise self._wrong(position, "a name in double quotes is needed")
-        try:
-            name, position = _DECODER.raw_decode(self._text, position)
-        except json.JSONDecodeError as error:
-            if _WHOLE_STRING.match(self._text, position) is None:
-                raise _More from None
-            raise self._wrong(error.pos, error.msg) from None
+        name, position = self._value(position, final=False)
         position = _end_of_space(self._text, position)
         if self._text[position : position + 1] not in ("", ":"):
             raise self._wrong(position, "a colon is needed")
@@ -176,10 +167,11 @@ class JsonStream:
         return name, position
 
     def _value(self, position: int, final: bool) -> tuple[Any, int]:
+        """The value that begins here, and where it ends."""
         try:
-            value, end = _DECODER.raw_decode(self._text, position)
+            value, end = self._decoder.raw_decode(self._text, position)
         except json.JSONDecodeError as error:
-            if not final and not _is_whole(self._text, position):
+            if not final and _may_go_on(error):
                 raise _More from None
             raise self._wrong(error.pos, error.msg) from None
         except (RecursionError, ValueError) as error:
@@ -196,10 +188,11 @@ class JsonStream:
         except UnicodeEncodeError:
             raise self._wrong(position, "a text holds half a character (a lone surrogate)", "remove it") from None
 
-    def _wrong(self, position: int, what: str, remedy: str = _REMEDY) -> InputError:
+    def _wrong(self, position: int, what: str, remedy: str = "") -> InputError:
+        """The error for that place; without a remedy of its own it is that the text is not JSON."""
         line, column = self._place(position)
-        what = what if remedy != _REMEDY else f"not valid JSON: {what[:1].lower()}{what[1:]}"
-        return InputError(f"line {line}, column {column}: {what}", self._where, remedy)
+        what = what if remedy else f"not valid JSON: {what[:1].lower()}{what[1:]}"
+        return InputError(f"line {line}, column {column}: {what}", self._where, remedy or self._remedy)
 
     def _place(self, position: int) -> tuple[int, int]:
         """The line and column in the file of a position in the text, counted from 1."""
@@ -214,18 +207,6 @@ def _end_of_space(text: str, position: int) -> int:
     return match.end()
 
 
-def _is_whole(text: str, position: int) -> bool:
-    """Whether the value that begins here is complete, or wrong whatever follows."""
-    if text[position] == '"':
-        return _WHOLE_STRING.match(text, position) is not None
-    if text[position] not in "{[":
-        return any(sign in text[position:] for sign in ",}]\n")
-    depth = 0
-    for match in _BRACKETS.finditer(text, position):
-        sign = match[0]
-        if sign == '"':  # a text that has not ended
-            return False
-        depth += (sign in "{[") - (sign in "}]")
-        if not 0 < depth < _DEEPEST:
-            return True
-    return False
+def _may_go_on(error: json.JSONDecodeError) -> bool:
+    """Whether more text could put it right: it was found at the end, or in a text that has not ended."""
+    return error.msg.startswith("Unterminated string") or _BEGUN.fullmatch(error.doc, error.pos) is not None

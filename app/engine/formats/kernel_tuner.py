@@ -11,20 +11,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import InputError
 from ...base.files import write_text
-from ..results.measurement import Measurement, State
+from ..results.measurement import Measurement, State, Value
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .entries import COST_MS, OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
-from .own import About, OwnHeader, own_entry, own_header, plain_lists
-from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .own import About, OwnHeader, goal_names, own_entry, own_header, plain_lists
+from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 
@@ -58,10 +58,6 @@ class CacheHeader:
         mine, its = ((h.keys, h.names, h.device, h.kernel, h.problem_size, h.objective) for h in (self, other))
         return mine == its
 
-    def entry_reader(self) -> EntryReader:
-        """The reader of the entries below this header."""
-        return EntryReader(self.keys, kept=self.kept, objective=self.objective.goal.name)
-
 
 class CacheEntries:
     """The entries of a cache."""
@@ -70,18 +66,22 @@ class CacheEntries:
     header_key = "tune_params_keys"
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
-        self._header = CacheHeader(document, str(path))
-        self._reader = self._header.entry_reader()
-        self._builder = RecordingBuilder(path, self._header.names, self._header.listed)
+        self.header = CacheHeader(document, str(path))
+        self._reader = EntryReader(self.header.keys, kept=self.header.kept, objective=self.header.objective.goal.name)
+        self._builder = RecordingBuilder(path, self.header.names, self.header.listed)
 
     def add(self, entry: object) -> None:
         """Read one entry. Raises BadEntry, and InputError for too many."""
         configuration = self._reader.configuration(entry)
-        self._builder.add(configuration, self._reader.facts(entry))  # type: ignore[arg-type]  # an object: just checked
+        self.keep(configuration, self._reader.facts(entry))  # type: ignore[arg-type]  # an object: just checked
+
+    def keep(self, configuration: tuple[Value, ...], facts: Facts) -> None:
+        """Keep what was read of an entry."""
+        self._builder.add(configuration, facts)
 
     def finish(self) -> Recording:
         """The recording. Raises InputError."""
-        header = self._header
+        header = self.header
         return self._builder.finish(
             device=header.device,
             kernel=header.kernel,
@@ -107,7 +107,11 @@ def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool
     Device settings get Kernel Tuner's names. Values keep theirs; `time` in ms is added where only `time_s` is there.
     What Kernel Tuner has no place for is under a key of our own, which it ignores. Raises as `write_text` does.
     """
-    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+    names = their_names(table.space.names, str(path))
+    header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
+    measured = map(table.measurement, range(len(table)))
+    entries = ((entry_key(m), cache_entry(m, about, names, table.value_names)) for m in measured)
+    return write_text(path, cache_pieces(header, entries), overwrite=overwrite)
 
 
 def their_names(names: Sequence[str], where: str) -> list[str]:
@@ -122,19 +126,22 @@ def time_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
 
 
-def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
-    header = {**cache_header(table.space, about, names), OWN: own_header(table, about, device=about.device)}
-    yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
-    for index in range(len(table)):
-        measurement = table.measurement(index)
-        entry = cache_entry(measurement, about, names, table.value_names)
-        yield f"{',' if index else ''}\n{json.dumps(entry_key(measurement))}: {json.dumps(entry)}"
-    yield "}\n}\n"
+def with_entries(header: Mapping[str, Any], name: str, brackets: str, entries: Iterable[str]) -> Iterator[str]:
+    """The text of a JSON file, piece by piece: the header, and below it the member `name` with an entry a line."""
+    yield f'{json.dumps(header, indent=0)[:-2]},\n"{name}": {brackets[0]}'  # without the newline and the last brace
+    for index, entry in enumerate(entries):
+        yield f"{',' if index else ''}\n{entry}"
+    yield f"{brackets[1]}\n}}\n"
+
+
+def cache_pieces(header: Mapping[str, Any], entries: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """The text of a cache, piece by piece."""
+    return with_entries(header, "cache", "{}", (f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries))
 
 
 def cache_header(space: SearchSpace, about: About, names: list[str]) -> dict[str, Any]:
     """What Kernel Tuner expects above the entries; `names` are the parameters as it calls them."""
-    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
+    goals = goal_names(about)
     return {
         "device_name": about.device if about.known_as is None else about.known_as,
         "kernel_name": about.kernel,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from ...base.errors import InputError
 from ...base.files import read_text
@@ -34,12 +34,9 @@ _OPTIONS: Final = {
     APPLICATION_CLOCKS: ("application clocks {1} (memory) and {2} MHz", "-ac {1},{2}", "-rac"),
 }
 
-_SCRIPT: Final = read_text(resources() / "templates" / "clocks.sh")
-
-_UNIT: Final = read_text(resources() / "templates" / "clocks.service")
-
-
-_SERVICE: Final = read_text(resources() / "templates" / "at_clocks.service")
+_SCRIPT, _UNIT, _SERVICE = (
+    read_text(resources() / "templates" / name) for name in ("clocks.sh", "clocks.service", "at_clocks.service")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +47,14 @@ class _Option:
     set: str
     reset: str
     to_default: bool
+
+
+class _Commands(NamedTuple):
+    """For one board: what follows `nvidia-smi -i BOARD`, and the settings in words."""
+
+    set: list[str]
+    reset: list[str]
+    words: str
 
 
 def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]) -> str:
@@ -76,7 +81,6 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
 
 def board_script(gpu: Gpu, settings: BoardSettings) -> str:
     """A shell script that sets that board. Raises NotSupported for one that nvidia-smi does not set."""
-    _require_nvidia(gpu, settings)
     return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
 
 
@@ -89,33 +93,17 @@ def service_unit(
     (`ExecStopPost`), on the `others` that it serves with too. Raises NotSupported for a board that nvidia-smi does not
     set.
     """
-    for board in (gpu, *others):
-        _require_nvidia(board, settings)
+    boards = [(board, _commands(board, settings)) for board in (gpu, *others)]
     if start[0][:1] in set("@-:+!|"):  # systemd would read more than a name in it: '+' gives root's rights
         raise InputError("a program whose name begins with a sign", start[0][:80], "write the unit by hand")
-    before, after = [], []
-    for board in (gpu, *others):
-        options = _options(board, settings)
-        smi = f"+{SMI} -i {board.info.uuid}"
-        before += [f"ExecStartPre={smi} {option.set}" for option in options]
-        after += [f"ExecStopPost={smi} {line}" for line in _resets(board, options)]
     return _SERVICE.format(
-        board=_in_comment(", ".join(other.info.label for other in (gpu, *others))),
-        words=", ".join(option.words for option in _options(gpu, settings)),
+        board=_in_comment(", ".join(board.info.label for board, _ in boards)),
+        words=boards[0][1].words,
         title=_in_comment(title),
-        before="\n".join(before),
+        before="\n".join(line for board, commands in boards for line in _lines("ExecStartPre=+", board, commands.set)),
         start=" ".join(_quoted(word) for word in start),
-        after="\n".join(after),
+        after="\n".join(line for board, commands in boards for line in _lines("ExecStopPost=+", board, commands.reset)),
     )
-
-
-def _resets(gpu: Gpu, options: Sequence[_Option]) -> Iterator[str]:
-    """What takes the settings back, the last one first."""
-    for option in reversed(options):
-        if not option.to_default:
-            yield option.reset
-        elif gpu.info.power_limit.default_w is not None:
-            yield f"{option.reset} {gpu.info.power_limit.default_w:g}"
 
 
 def _quoted(word: str) -> str:
@@ -131,16 +119,21 @@ def clock_unit(gpu: Gpu, settings: BoardSettings) -> str:
 
     Raises NotSupported for a board that nvidia-smi does not set.
     """
-    _require_nvidia(gpu, settings)
-    info = gpu.info
-    options = _options(gpu, settings)
-    lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
-    lines += [f"ExecStop={SMI} -i {info.uuid} {line}" for line in _resets(gpu, options)]
-    words = ", ".join(option.words for option in options)
-    return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
+    commands = _commands(gpu, settings)
+    lines = [*_lines("ExecStart=", gpu, commands.set), *_lines("ExecStop=", gpu, commands.reset)]
+    return _UNIT.format(board=_in_comment(gpu.info.label), words=commands.words, lines="\n".join(lines))
 
 
-def _require_nvidia(gpu: Gpu, settings: BoardSettings) -> None:
+def _lines(key: str, gpu: Gpu, commands: Sequence[str]) -> list[str]:
+    """The lines of a unit that run these on a board."""
+    return [f"{key}{SMI} -i {gpu.info.uuid} {words}" for words in commands]
+
+
+def settings_for_smi(gpu: Gpu, settings: BoardSettings) -> dict[str, Setting]:
+    """Settings in order of application; clocks that this board cannot lock become its application clocks.
+
+    Those are set as a pair: the highest clock is used for the one that is not named. Raises NotSupported.
+    """
     if PROFILE in settings:
         remedy = "leave it out of this file, and set it with: wattridge apply --workload-power-profile NAME --keep"
         raise NotSupported("a workload power profile is not written to scripts and units", gpu.info.label, remedy)
@@ -148,13 +141,6 @@ def _require_nvidia(gpu: Gpu, settings: BoardSettings) -> None:
         remedy = "set it with --keep, which lasts until the machine starts again"
         what = "scripts and units are written for nvidia-smi, which sets NVIDIA's boards"
         raise NotSupported(what, gpu.info.label, remedy)
-
-
-def settings_for_smi(gpu: Gpu, settings: BoardSettings) -> dict[str, Setting]:
-    """Settings in order of application; clocks that this board cannot lock become its application clocks.
-
-    Those are set as a pair: the highest clock is used for the one that is not named.
-    """
     ordered = {name: settings[name] for name in SETTINGS if name in settings}
     unlocked = [name for name in ordered if name.endswith("_mhz") and not has_locks(gpu, name)]
     if unlocked:
@@ -167,9 +153,16 @@ def settings_for_smi(gpu: Gpu, settings: BoardSettings) -> dict[str, Setting]:
     return ordered
 
 
-def _options(gpu: Gpu, settings: BoardSettings) -> list[_Option]:
-    """What nvidia-smi sets on a board, in order of application."""
-    return [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
+def _commands(gpu: Gpu, settings: BoardSettings) -> _Commands:
+    """What nvidia-smi sets on a board, and what takes that back, the last one first. Raises NotSupported."""
+    options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
+    default_w = gpu.info.power_limit.default_w
+    reset = [
+        f"{option.reset} {default_w:g}" if option.to_default else option.reset
+        for option in reversed(options)
+        if default_w is not None or not option.to_default
+    ]
+    return _Commands([option.set for option in options], reset, ", ".join(option.words for option in options))
 
 
 def _option(name: str, value: Value | Setting) -> _Option | None:

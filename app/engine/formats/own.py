@@ -19,6 +19,7 @@ from ..space.result_table import ResultTable
 from ..space.values import is_value
 from .entries import OWN, mapping_of, text_of
 from .names import DEVICE_SETTINGS
+from .recording import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class About:
     units: Mapping[str, str] = field(default_factory=dict)  # where they do not follow from the names
     known_as: str | None = None  # the device to Kernel Tuner, where it has another name for it
     receipt: Mapping[str, Any] | None = None  # of the export that the file belongs to
+
+
+def goal_names(about: About) -> list[str]:
+    """The objectives by name, of which other formats know no more."""
+    return [goal.name for goal in about.objective.front] or [about.objective.goal.name]
 
 
 def own_header(table: ResultTable, about: About, **more: object) -> dict[str, Any]:
@@ -50,23 +56,11 @@ def own_header(table: ResultTable, about: About, **more: object) -> dict[str, An
 
 
 def own_entry(m: Measurement) -> dict[str, Any]:
-    """All of a measurement but its values."""
-    entry = {
-        "state": m.state.value,
-        "error": m.error or None,
-        "message": m.message or None,
-        "intervals": {n: list(pair) for n, pair in m.intervals.items()} or None,
-        "window_ns": list(m.window_ns) if m.window_ns else None,
-        "observed_clock_mhz": finite_or_none(m.observed_clock_mhz),
-        "event_reasons": m.event_reasons or None,
-        "power_source": m.power_source or None,
-        "source": m.source or None,
-        "timestamp_s": finite_or_none(m.timestamp_s),
-        "cost_s": finite_or_none(m.cost_s),
-        "depth": m.depth.value if m.depth is Depth.TIME else None,
-        "board": m.board or None,
-    }
-    return {name: value for name, value in entry.items() if value is not None}
+    """All of a measurement but its values; what says nothing is left out."""
+    entry = {name: getattr(m, name) for name in Facts._fields if name != "values"}
+    entry = {name: finite_or_none(v) if isinstance(v, float) else v or None for name, v in entry.items()}
+    depth = m.depth if m.depth is Depth.TIME else None
+    return {name: value for name, value in (entry | {"depth": depth}).items() if value is not None}
 
 
 class OwnHeader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,8 +49,8 @@ class Entries(Protocol):
     def finish(self) -> Recording: ...
 
 
-# The member that holds the entries, and who reads them.
-FORMATS: dict[str, type[Entries]] = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
+Formats = Mapping[str, type[Entries]]  # the member that holds the entries, and who reads them
+FORMATS: Formats = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
 _LIST = "[]"  # a file that is nothing but a list is read as this member of an object
 
 
@@ -79,9 +80,9 @@ def read_recording(path: Path | str, columns: TableColumns | None = None) -> Rec
     if (begun == "{" and is_json_lines(path)) or listed:
         return read_table(path, columns)
     try:
-        scan = _Scan(path, None, is_list=begun == "[")
+        scan = _scanned(path, Scan(path, {_LIST: ListEntries, **FORMATS} if begun == "[" else FORMATS))
         if scan.skipped:  # the header is below the entries: read again with it known
-            scan = _Scan(path, scan.document)
+            scan = _scanned(path, Scan(path, FORMATS, scan.document))
         return scan.recording()
     except _NoRecording as error:  # of no tuner: any other JSON
         try:
@@ -131,37 +132,43 @@ def _holds_objects(path: Path) -> bool:
     return next(text_chunks(path), "").lstrip()[1:].lstrip()[:1] == "{"
 
 
-class _Scan:
-    """One pass over a JSON file: its header, and its entries where the header is above them."""
+def _scanned(path: Path, scan: Scan) -> Scan:
+    """All of a file."""
+    before, after = (f'{{"{_LIST}":', "}") if _LIST in scan.formats else ("", "")
+    for chunk in chain([before], text_chunks(path)):
+        scan.feed(chunk)
+    scan.feed("" if scan.stream.inside else after, last=True)
+    scan.stream.end()
+    return scan
 
-    def __init__(self, path: Path, known: Mapping[str, Any] | None, *, is_list: bool = False) -> None:
+
+class Scan:
+    """One pass over a JSON file as its text comes: its header, and its entries where the header is above them."""
+
+    def __init__(self, path: Path, formats: Formats, known: Mapping[str, Any] | None = None) -> None:
+        """`known`: the whole header, even if empty."""
         self.document: dict[str, Any] = dict(known or {})  # all but the entries
         self.skipped = 0
+        self.entries: Entries | None = None
+        self.stream = JsonStream(str(path), formats)
         self._path = path
-        self._known = known is not None  # the whole header, even if empty
-        self._entries: Entries | None = None
+        self._known = known is not None
         self._count = 0
-        self._formats: dict[str, type[Entries]] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
-        self._stream = JsonStream(str(path), self._formats)
-        if is_list:
-            self._stream.feed(f'{{"{_LIST}":')
-        for chunk in text_chunks(path):
-            self._stream.feed(chunk)
-            for member in self._stream.members():
-                self._take(member)
-        if is_list and not self._stream.inside:
-            self._stream.feed("}")
-        for member in self._stream.members(last=True):
+        self.formats = formats
+
+    def feed(self, text: str, *, last: bool = False) -> None:
+        """Take what is complete by now. Raises InputError; `last`: as `JsonStream.members`."""
+        self.stream.feed(text)
+        for member in self.stream.members(last=last):
             self._take(member)
-        self._stream.end()
 
     def recording(self) -> Recording:
         """What was read. Raises InputError if there is nothing to replay in the file."""
-        if self._entries is None:
-            self._entries = self._begin(self._stream.opened)
-        notes = (_CUT_OFF,) if self._stream.inside and self._stream.half else ()
-        read = self._entries.finish()
-        return replace(read, notes=(*notes, *read.notes), still_open=not self._stream.closed)
+        if self.entries is None:
+            self.entries = self._begin(self.stream.opened)
+        notes = (_CUT_OFF,) if self.stream.inside and self.stream.half else ()
+        read = self.entries.finish()
+        return replace(read, notes=(*notes, *read.notes), still_open=not self.stream.closed)
 
     def _take(self, member: Member) -> None:
         if not member.inside:
@@ -169,28 +176,28 @@ class _Scan:
             if len(self.document) > _MAXIMUM_HEADER:
                 raise InputError("too many keys beside the entries", str(self._path), "this is no recording")
             return
-        if self._entries is None:
-            needed = self._formats[member.inside].header_key
+        if self.entries is None:
+            needed = self.formats[member.inside].header_key
             if needed and not self._known and needed not in self.document:
                 self.skipped += 1
                 return
-            self._entries = self._begin(member.inside)
+            self.entries = self._begin(member.inside)
         self._count += 1
         try:
-            self._entries.add(member.value)
+            self.entries.add(member.value)
         except BadEntry as error:
             other = isinstance(member.value, dict) and "configuration" not in member.value
             if member.inside in ("results", _LIST) and self._count == 1 and other:
                 raise _NoRecording("this is no list of a tuner's results", str(self._path), _REMEDY) from None
             name = repr(member.name[:80]) if member.name else str(self._count)
-            what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
+            what = f"line {self.stream.line}, {self.entries.kind} {name}: {error}"
             raise InputError(what, str(self._path), "correct or remove it") from None
 
     def _begin(self, container: str) -> Entries:
         """The reader of the entries in this member. Raises InputError where there is none."""
         where = str(self._path)
         if container:
-            return self._formats[container](self._path, self.document)
+            return self.formats[container](self._path, self.document)
         if "ConfigurationSpace" in self.document:
             remedy = "measure it with: wattridge tune"
             raise InputError("this is a T1 specification: it holds no measurements", where, remedy)

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Facts(NamedTuple):
 
     state: State
     values: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
     error: str = ""
     window_ns: tuple[int, int] | None = None
     observed_clock_mhz: float = math.nan
@@ -107,12 +108,10 @@ class FactColumns:
         self._values: _Columns = {}
         self._lows: _Columns = {}  # of the intervals
         self._highs: _Columns = {}
+        self._groups = self._times, self._values, self._lows, self._highs
         self._windows: dict[int, tuple[int, int]] = {}
         self._code_of_texts: dict[tuple[Any, ...], int] = {}
         self._distinct_texts: list[tuple[Any, ...]] = []
-
-    def __len__(self) -> int:
-        return len(self._state)
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -143,7 +142,7 @@ class FactColumns:
         self._append(facts)
         if index < last:  # rare: of two entries for one configuration the later counts
             columns: list[array[Any]] = [self._state, self._texts]
-            columns += [column for group in self._groups() for column in group.values()]
+            columns += [column for group in self._groups for column in group.values()]
             for column in columns:
                 column[index] = column.pop()
             self._windows.pop(index, None)
@@ -163,17 +162,13 @@ class FactColumns:
             **stated,
         )
 
-    def _groups(self) -> tuple[_Columns, ...]:
-        return self._times, self._values, self._lows, self._highs
-
     def _append(self, facts: Facts) -> None:
         if len(self._state) % 4096 == 0:
             self._check_room(0)
-        ends = facts.intervals.items()
-        self._extend(self._times, {name: getattr(facts, name) for name in _TIMES})
-        self._extend(self._values, facts.values)
-        self._extend(self._lows, {name: low for name, (low, _) in ends})
-        self._extend(self._highs, {name: high for name, (_, high) in ends})
+        times = {name: getattr(facts, name) for name in _TIMES}
+        lows, highs = ({name: ends[at] for name, ends in facts.intervals.items()} for at in (0, 1))
+        for columns, figures in zip(self._groups, (times, facts.values, lows, highs), strict=True):
+            self._extend(columns, figures)
         texts = tuple(getattr(facts, name) for name in _TEXTS)
         code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
         if code == len(self._distinct_texts):
@@ -193,7 +188,7 @@ class FactColumns:
     def _check_room(self, more: int) -> None:
         """Raise InputError where so many more columns would not fit."""
         length = len(self._state)
-        columns = 1 + more + sum(map(len, self._groups()))
+        columns = 1 + more + sum(map(len, self._groups))
         if (length + 1) * columns > MAXIMUM_CELLS or columns > MAXIMUM_COLUMNS:
             raise InputError(
                 f"{columns} columns of {length} entries are more than fit into memory", self._where, "split the file"

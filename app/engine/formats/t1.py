@@ -33,7 +33,7 @@ from .entries import OWN
 from .json_stream import JsonStream
 from .kinds import first_character, is_json_lines, is_trace
 from .names import DEVICE_SETTINGS, THEIR_SETTINGS
-from .t1_kernel import TYPES, kernel_of
+from .t1_kernel import TYPES, T1Kernel
 from .t1_text import T1Text, inlined, values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
@@ -41,8 +41,8 @@ _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "brute
 _LIMITS = {"max_evaluations": "max_fevals", "max_seconds": "time_limit"}  # what T1 has among the search's options
 _BUDGETS = {
     "ConfigurationCount": "max_evaluations",
-    "TuningDuration": "max_seconds",
     "ConfigurationFraction": "max_fraction",
+    "TuningDuration": "max_seconds",
 }
 _OWN_KEYS = ("version", "digest", "specification")
 _OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
@@ -143,7 +143,7 @@ class _Reading:
         if language not in DESCRIBED:  # such as the 'Hypertuner', whose kernels are none
             self.refused = f"its kernel is written in {language[:80]}"
         elif "KernelSpecification" in root:
-            kernel = kernel_of(root.table("KernelSpecification"), path, lists)
+            kernel = T1Kernel(root.table("KernelSpecification"), path, lists)
             more = extension.table("kernel")
             self.notes += kernel.notes
             self.refused = kernel.refused
@@ -189,10 +189,8 @@ class _Reading:
 
 
 def _budget(root: Section) -> dict[str, Any]:
-    if "Budget" not in root:
-        return {}
     budget: dict[str, Any] = {}  # some write a list of one without its brackets
-    for given in root.tables("Budget") if isinstance(root.raw("Budget"), list) else [root.table("Budget")]:
+    for given in [root.table("Budget")] if isinstance(root.raw("Budget"), dict) else root.tables("Budget"):
         kind, value = given.text("Type"), given.number("BudgetValue", None)
         if kind not in _BUDGETS:
             raise given.wrong("Type", f"one of {', '.join(_BUDGETS)}")
@@ -214,23 +212,11 @@ def _document(path: Path) -> dict[str, Any]:
             raise InputError(f"the key '{twice[:80]}' is there twice in one object", where, "remove one of them")
         return {name: value for name, value in pairs if value is not None}
 
-    text = read_text(path, MAX_BYTES)
-    try:
-        document = json.loads(text, object_pairs_hook=once)
-        json.dumps(document, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        what = f"{place}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InputError(what, where, "correct that place") from None
-    except UnicodeEncodeError:
-        raise InputError("a text holds half a character (a lone surrogate)", where, "remove it") from None
-    except RecursionError:
-        raise InputError("nested too deeply", where, "nest it less") from None
-    except ValueError:
-        raise InputError("a number of thousands of digits", where, "write a smaller one") from None
-    if not isinstance(document, dict):
-        raise InputError("an object in braces is needed", where, "pass a specification, TOML or T1")
-    return document
+    stream = JsonStream(where, pairs_hook=once, remedy="correct that place")
+    stream.feed(read_text(path, MAX_BYTES))
+    members = [(member.name, member.value) for member in stream.members(final=True)]
+    stream.end()
+    return once(members)
 
 
 def _typed(value: Value, kind: str) -> Value:
@@ -286,11 +272,7 @@ class _Writing:
             "ConfigurationSpace": {"TuningParameters": self._parameters(), "Conditions": self._conditions()},
             "Search": {"Name": spec.strategy, "Attributes": attributes},
         }
-        budget = {
-            "ConfigurationCount": spec.max_evaluations,
-            "ConfigurationFraction": spec.max_fraction,
-            "TuningDuration": spec.max_seconds,
-        }
+        budget = {kind: getattr(spec, name) for kind, name in _BUDGETS.items()}
         given = [{"Type": kind, "BudgetValue": value} for kind, value in budget.items() if value is not None]
         if given:
             document["Budget"] = given

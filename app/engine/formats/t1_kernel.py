@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,106 +31,78 @@ _VECTOR = re.compile(r"([a-z]+)(2|3|4|8|16)")
 _RUNS_A_PROGRAM = "is filled by a program, and none is run"
 
 
-class Kernel(NamedTuple):
-    """What the kernel's part of the file gives."""
+class T1Kernel:
+    """The kernel's part of a file."""
 
-    document: dict[str, Any]
-    text: T1Text  # for the rest of the file
-    notes: list[str]
-    refused: str  # why the kernel cannot be run here
-
-
-def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) -> Kernel:
-    """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
-    sizes = T1Text((), lists).under(given, PROBLEM_SIZE)
-    text = T1Text(sizes, lists)
-    reading = _Arguments(text, local=given.raw("Language") == "OpenCL")
-    for argument in given.tables("Arguments"):
-        reading.take(argument)
-    block = [_axis(given, "LocalSize", axis, text) for axis in _AXES]
-    shared = [*reading.shared, *(size for size in text.under(given, "SharedMemory") if size != "0")]
-    document: dict[str, Any] = {
-        "name": given.text("KernelName"),
-        "source": [_source(given.text("KernelFile"), path)],
-        "language": given.text("Language"),
-        "compiler_options": [option for option in given.texts("CompilerOptions") if option],
-        "shared_memory": " + ".join(shared) or "0",
-        "block_size_names": [size or name for size, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
-        "arguments": reading.documents,
-    }
-    document |= _grid(given, sizes, block, text, lists)
-    references: dict[str, str] = {}
-    for reference in given.tables("ReferenceArguments"):
-        references |= reading.reference(reference)
-    if references:
-        document["verify"] = {"reference": references, **reading.tolerances}
-    return Kernel(document, text, reading.notes, reading.refused)
-
-
-def _source(name: str, path: Path) -> str:
-    """The kernel's file beside the specification, or where the folder above it is meant."""
-    for folder in (".", ".."):
-        if isfile(path.parent / folder / name):
-            return str(Path(folder) / name)
-    return name
-
-
-def _axis(given: Section, key: str, axis: str, text: T1Text) -> str:
-    """One axis of LocalSize or GlobalSize as an expression; '' where it is not there."""
-    section = given.table(key)
-    written = text.under(section, axis)
-    if len(written) > 1:
-        raise section.wrong(axis, "an expression as text")
-    return written[0] if written else ""
-
-
-def _grid(
-    given: Section, sizes: Sequence[str], block: Sequence[str], text: T1Text, lists: Mapping[str, Sequence[Value]]
-) -> dict[str, Any]:
-    """Problem size and grid divisors.
-
-    With a ProblemSize they are what they are for Kernel Tuner, whose divisors are the block sizes if none are given;
-    else GlobalSize is the grid, in blocks, or for OpenCL and Vulkan in threads.
-    """
-    divisors: dict[str, list[str]] = {}
-    if sizes:
-        for axis, name in zip(_AXES[: len(sizes)], BLOCK_SIZE_NAMES, strict=False):
-            key = f"GridDiv{axis}"
-            written = list(given.texts(key, numbers=True)) if key in given else [name]
-            used = [value for value in written if value in lists or value not in BLOCK_SIZE_NAMES]
-            divisors[axis.lower()] = [text.translated(item, given.place(key)) for item in used]
-        return {"problem_size": list(sizes), "grid_divisors": divisors}
-    problem = [_axis(given, "GlobalSize", axis, text) or "1" for axis in _AXES]
-    if given.text("GlobalSizeType", given.text("Language")) != "CUDA":
-        divisors = {axis.lower(): [size] for axis, size in zip(_AXES, block, strict=True) if size}
-    return {"problem_size": problem, "grid_divisors": divisors}
-
-
-class _Arguments:
-    """The arguments one by one, and what their outputs are checked against."""
-
-    def __init__(self, text: T1Text, *, local: bool) -> None:
-        """`local`: arrays in local memory are arguments of the kernel."""
-        self._local = local
-        self.documents: list[dict[str, Any]] = []
-        self.shared: list[str] = []  # bytes of dynamic shared memory, of arguments in local memory
+    def __init__(self, given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) -> None:
+        """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
+        self._given, self._lists = given, lists
+        sizes = T1Text((), lists).under(given, PROBLEM_SIZE)
+        self.text = T1Text(sizes, lists, given.place(PROBLEM_SIZE))  # for the rest of the file
         self.notes: list[str] = []
-        self.refused = ""
-        self.tolerances: dict[str, float] = {}
-        self._text = text
+        self.refused = ""  # why the kernel cannot be run here
+        self._arguments: list[dict[str, Any]] = []
+        self._shared: list[str] = []  # bytes of dynamic shared memory, of arguments in local memory
+        self._tolerances: dict[str, float] = {}
+        for argument in given.tables("Arguments"):
+            self._take(argument, is_opencl=given.raw("Language") == "OpenCL")
+        block = [self._axis("LocalSize", axis) for axis in _AXES]
+        self._shared += (size for size in self.text.under(given, "SharedMemory") if size != "0")
+        self.document: dict[str, Any] = {
+            "name": given.text("KernelName"),
+            "source": [_source(given.text("KernelFile"), path)],
+            "language": given.text("Language"),
+            "compiler_options": [option for option in given.texts("CompilerOptions") if option],
+            "shared_memory": " + ".join(self._shared) or "0",
+            "block_size_names": [size or name for size, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
+            "arguments": self._arguments,
+            **self._grid(sizes, block),
+        }
+        references: dict[str, str] = {}
+        for reference in given.tables("ReferenceArguments"):
+            references |= self._reference(reference)
+        if references:
+            self.document["verify"] = {"reference": references, **self._tolerances}
 
-    def take(self, given: Section) -> None:
-        """Read one argument. Raises InputError."""
-        name = given.text("Name", f"argument_{len(self.documents) + 1}")
+    def _axis(self, key: str, axis: str) -> str:
+        """One axis of LocalSize or GlobalSize as an expression; '' where it is not there."""
+        section = self._given.table(key)
+        written = self.text.under(section, axis)
+        if len(written) > 1:
+            raise section.wrong(axis, "an expression as text")
+        return written[0] if written else ""
+
+    def _grid(self, sizes: Sequence[str], block: Sequence[str]) -> dict[str, Any]:
+        """Problem size and grid divisors.
+
+        With a ProblemSize they are what they are for Kernel Tuner, whose divisors are the block sizes if none are
+        given; else GlobalSize is the grid, in blocks, or for OpenCL and Vulkan in threads.
+        """
+        given, divisors = self._given, dict[str, list[str]]()
+        if sizes:
+            for axis, name in zip(_AXES[: len(sizes)], BLOCK_SIZE_NAMES, strict=False):
+                key = f"GridDiv{axis}"
+                written = list(given.texts(key, numbers=True)) if key in given else [name]
+                used = [value for value in written if value in self._lists or value not in BLOCK_SIZE_NAMES]
+                divisors[axis.lower()] = [self.text.translated(item, given.place(key)) for item in used]
+            return {"problem_size": list(sizes), "grid_divisors": divisors}
+        problem = [self._axis("GlobalSize", axis) or "1" for axis in _AXES]
+        if given.text("GlobalSizeType", given.text("Language")) != "CUDA":
+            divisors = {axis.lower(): [size] for axis, size in zip(_AXES, block, strict=True) if size}
+        return {"problem_size": problem, "grid_divisors": divisors}
+
+    def _take(self, given: Section, *, is_opencl: bool) -> None:
+        """Read one argument, which in OpenCL may be an array in local memory. Raises InputError."""
+        name = given.text("Name", f"argument_{len(self._arguments) + 1}")
         kind, lanes = self._type(given)
         memory = given.text("MemoryType")
-        if memory == "Local" and self._local:
+        if memory == "Local" and is_opencl:
             shape = self._size(given, lanes)
-            self.documents.append({"name": name, "type": kind, "shape": shape, "memory": "local"})
+            self._arguments.append({"name": name, "type": kind, "shape": shape, "memory": "local"})
             return
         if memory == "Local":
             size = self._size(given, [])
-            self.shared.append(f"({' * '.join([*size, str(np.dtype(kind).itemsize), *lanes])})")
+            self._shared.append(f"({' * '.join([*size, str(np.dtype(kind).itemsize), *lanes])})")
             return
         if memory not in ("Scalar", "Vector", "Symbol"):
             raise given.wrong("MemoryType", "Scalar, Vector, Local or Symbol")
@@ -140,7 +112,7 @@ class _Arguments:
                 raise given.wrong("Type", "a scalar of one number")
             value = given.value("FillValue") if "FillValue" in given else 0
             if isinstance(value, str):
-                value = self._text.translated(value, given.place("FillValue"))
+                value = self.text.translated(value, given.place("FillValue"))
             document["value"] = value
         else:
             document["shape"] = self._size(given, lanes)
@@ -150,15 +122,15 @@ class _Arguments:
             document["memory"] = "constant"
         if "RandomSeed" in given:
             document["seed"] = abs(given.integer("RandomSeed", 0, least=-(2**62)) or 0)
-        self.documents.append(document)
+        self._arguments.append(document)
 
-    def reference(self, given: Section) -> dict[str, str]:
+    def _reference(self, given: Section) -> dict[str, str]:
         """What one output must be, as far as that can be checked here."""
         name, target = given.text("Name", "reference"), given.text("TargetName")
         threshold = given.number("ValidationThreshold", None, least=0)
         if threshold is not None:
             relative = given.text("ValidationMethod", "") == "SideBySideRelativeComparison"
-            self.tolerances["rtol" if relative else "atol"] = threshold
+            self._tolerances["rtol" if relative else "atol"] = threshold
         kind, source = given.text("FillType"), given.text("DataSource", "")
         if kind == "Constant":
             return {target: repr(given.number("FillValue", 0.0))}
@@ -180,7 +152,7 @@ class _Arguments:
         return TYPES[vector[1]], [vector[2]]
 
     def _size(self, given: Section, lanes: Sequence[str]) -> list[str]:
-        size = self._text.under(given, "Size")
+        size = self.text.under(given, "Size")
         if len(size) != 1:
             raise given.wrong("Size", "a number, or an expression as text,")
         return [*size, *lanes]
@@ -204,3 +176,11 @@ class _Arguments:
             self.refused = f"the argument '{name[:80]}' {why}"
             return "zeros"
         raise given.wrong("FillType", "Constant, Random, Generator, Script, BinaryRaw or BinaryHDF")
+
+
+def _source(name: str, path: Path) -> str:
+    """The kernel's file beside the specification, or where the folder above it is meant."""
+    for folder in (".", ".."):
+        if isfile(path.parent / folder / name):
+            return str(Path(folder) / name)
+    return name

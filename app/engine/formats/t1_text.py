@@ -30,21 +30,19 @@ _REMEDY = "write a list, range(start, stop, step), a comprehension over one, or 
 class _Substitution(ast.NodeTransformer):
     """Replaces names by expressions; names of functions stay."""
 
-    def __init__(self, text: str, where: str, names: Mapping[str, ast.expr]) -> None:
-        self._text = text
-        self._where = where
+    def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self._names = names
-        self._changed = False
+        self._text, self._where, self._changed = "", "", False
 
-    def translated(self) -> str:
+    def translated(self, text: str, where: str) -> str:
         """The text after all replacements. Raises InputError."""
-        tree = syntax_tree(self._text, self._where)
+        self._text, self._where, self._changed = text, where, False
+        tree = syntax_tree(text, where)
         try:
             changed = self.visit(tree)
-            return ast.unparse(changed) if self._changed else self._text.strip()
+            return ast.unparse(changed) if self._changed else text.strip()
         except RecursionError:
-            what = f"'{shortened(self._text)}' is nested too deeply"
-            raise InputError(what, self._where, "write it shorter") from None
+            raise InputError(f"'{shortened(text)}' is nested too deeply", where, "write it shorter") from None
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         node.args = [self.visit(argument) for argument in node.args]
@@ -58,13 +56,21 @@ class _Substitution(ast.NodeTransformer):
         return by
 
 
-class _FromT1(_Substitution):
-    """Replaces the problem size by its parts, and the ends of a parameter's list by their values."""
+class T1Text(_Substitution):
+    """Translates expressions of one T1 file: `ProblemSize[0]` and `max(filter_width)` become what they stand for."""
 
-    def __init__(self, text: str, where: str, sizes: Sequence[str], lists: Mapping[str, Sequence[Value]]) -> None:
-        super().__init__(text, where, {PROBLEM_SIZE: syntax_tree(sizes[0], where)} if len(sizes) == 1 else {})
-        self._sizes = sizes
+    def __init__(self, problem_size: Sequence[str], lists: Mapping[str, Sequence[Value]], where: str = "") -> None:
+        """`lists`: the values of the parameters that have a list; `where`: the place of the problem size.
+
+        Raises InputError.
+        """
+        super().__init__({PROBLEM_SIZE: syntax_tree(problem_size[0], where)} if len(problem_size) == 1 else {})
+        self._sizes = problem_size
         self._lists = lists
+
+    def under(self, section: Section, key: str) -> list[str]:
+        """All expressions under a key of the file, translated. Raises InputError."""
+        return [self.translated(text, section.place(key)) for text in section.texts(key, numbers=True)]
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if not isinstance(node.value, ast.Name) or node.value.id != PROBLEM_SIZE:
@@ -84,27 +90,11 @@ class _FromT1(_Substitution):
         return super().visit_Call(node)
 
 
-class T1Text:
-    """Translates expressions of one T1 file. `lists`: the values of the parameters that have a list."""
-
-    def __init__(self, problem_size: Sequence[str], lists: Mapping[str, Sequence[Value]]) -> None:
-        self._problem_size = tuple(problem_size)
-        self._lists = lists
-
-    def translated(self, text: str, where: str) -> str:
-        """`ProblemSize[0]` and `max(filter_width)` as what they stand for. Raises InputError."""
-        return _FromT1(text, where, self._problem_size, self._lists).translated()
-
-    def under(self, section: Section, key: str) -> list[str]:
-        """All expressions under a key of the file, translated. Raises InputError."""
-        return [self.translated(text, section.place(key)) for text in section.texts(key, numbers=True)]
-
-
 def inlined(text: str, where: str, known: Mapping[str, Value], renamed: Mapping[str, str]) -> str:
     """The expression with known names replaced by their values, and others renamed. Raises InputError."""
     names: dict[str, ast.expr] = {name: ast.Name(other, ast.Load()) for name, other in renamed.items()}
     names |= {name: ast.Constant(value) for name, value in known.items()}
-    return _Substitution(text, where, names).translated()
+    return _Substitution(names).translated(text, where)
 
 
 # --- the values of a parameter ----------------------------------------------------------------------------------------

@@ -25,9 +25,9 @@ from ..results.objectives import Objective, likely_goal
 from ..space.result_table import ResultTable
 from ..space.values import is_value
 from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, as_number, is_figure, mapping_of, text_of
-from .kernel_tuner import their_names, time_of
+from .kernel_tuner import their_names, time_of, with_entries
 from .names import unit_of
-from .own import About, OwnHeader, own_entry, own_header
+from .own import About, OwnHeader, goal_names, own_entry, own_header
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 SCHEMA_VERSION = "1.0.0"
@@ -75,9 +75,9 @@ class T4Entries:
     def finish(self) -> Recording:
         """The recording. Raises InputError."""
         metadata = mapping_of(self._document.get("metadata"))
+        session = {key: self._own.text(key) or text_of(metadata.get(key)) for key in ("device", "kernel")}
         return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
-            device=self._own.text("device") or text_of(metadata.get("device")),
-            kernel=self._own.text("kernel") or text_of(metadata.get("kernel")),
+            **session,
             problem_size=self._own.text("problem_size"),
             objective=self._objective,
             units=self._units,
@@ -177,24 +177,21 @@ def t4_pieces(
         "metadata": {"timeunit": "milliseconds", "device": about.device, "kernel": about.kernel},
         OWN: own_header(table, about, parameter_values=listed, **more),
     }
-    yield json.dumps(header, indent=0)[:-2] + ',\n"results": ['
-    for index in range(len(table)):
-        measurement = table.measurement(index)
-        result = _result(measurement, about, names, table.value_names)
-        if entry := rows.get(measurement.row):
-            result["times"] |= {name: entry[spent] for name, spent in _TIMES.items() if spent in entry}
-        if objective:
-            result["objectives"] = [objective]
-        yield f"{',' if index else ''}\n{json.dumps(result)}"
-    yield "]\n}\n"
+    goals = [objective] if objective else goal_names(about)
+    has_time = "time" in table.value_names
+    measured = map(table.measurement, range(len(table)))
+    results = (_result(m, about, names, goals, rows.get(m.row, {}), has_time=has_time) for m in measured)
+    return with_entries(header, "results", "[]", map(json.dumps, results))
 
 
-def _result(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
+def _result(
+    m: Measurement, about: About, names: list[str], goals: list[str], spent: Mapping[str, Any], *, has_time: bool
+) -> dict[str, Any]:
     values = {name: value for name, value in m.values.items() if math.isfinite(value)}
     measured = [{"name": n, "value": v, "unit": unit_of(n, about.units)} for n, v in values.items()]
     ok = m.state is State.OK
     time_ms = values.get("time", values.get("time_s", math.nan) * 1e3)
-    if ok and "time" not in value_names and math.isfinite(time_ms):
+    if ok and not has_time and math.isfinite(time_ms):
         measured.append({"name": "time", "value": time_ms, "unit": "ms"})
     stamp = {"timestamp": time_of(m.timestamp_s)} if math.isfinite(m.timestamp_s) else {}
     return {
@@ -204,11 +201,12 @@ def _result(m: Measurement, about: About, names: Sequence[str], value_names: Seq
             **dict.fromkeys(_TIMES, 0.0),
             "benchmark": m.cost_s * 1e3 if math.isfinite(m.cost_s) else 0.0,
             "runtimes": [time_ms] if ok and math.isfinite(time_ms) else [],
+            **{name: spent[theirs] for name, theirs in _TIMES.items() if theirs in spent},
         },
         "invalidity": "correct" if ok else m.state.value,
         "correctness": 0 if m.state is State.CORRECTNESS else 1,
         "measurements": measured,
-        "objectives": [goal.name for goal in about.objective.front] or [about.objective.goal.name],
+        "objectives": goals,
         OWN: own_entry(m),
     }
 
@@ -308,27 +306,22 @@ _STATES = {
 }
 
 
-class KttEntries:
-    """The results of a KTT file."""
+class KttEntries(T4Entries):
+    """The results of a KTT file, read as those of T4."""
 
-    kind = "result"
     header_key = "Metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         metadata = mapping_of(document.get("Metadata"))
         self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
-        self._results = T4Entries(path, {"metadata": self._metadata})
+        super().__init__(path, {"metadata": self._metadata})
 
     def add(self, entry: object) -> None:
         """Read one result. Raises BadEntry, and InputError for too many."""
         if not isinstance(entry, dict):
             raise BadEntry("not an object")
         self._metadata.setdefault("kernel", entry.get("KernelName"))
-        self._results.add(_as_t4(entry))
-
-    def finish(self) -> Recording:
-        """The recording. Raises InputError."""
-        return self._results.finish()
+        super().add(_as_t4(entry))
 
 
 def _as_t4(result: Mapping[str, Any]) -> dict[str, Any]:

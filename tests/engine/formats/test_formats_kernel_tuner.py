@@ -152,6 +152,14 @@ def test_of_two_entries_for_one_configuration_the_later_counts(file: Path) -> No
     assert measurement.values["time"] == 3.0
 
 
+def test_a_damaged_entry_is_no_end_of_the_file(file: Path) -> None:
+    """Its brackets never close: what follows must not be left out as if the writer had been ended there."""
+    text = json.dumps({**HEADER, "cache": {"x": GOOD}})[:-2]
+    file.write_text(text + ',\n"y": {"block_size_x": 256, "time"\n"z": {"block_size_x": 512, "time": 1.0},')
+    with pytest.raises(InputError, match="not valid JSON: expecting ':'"):
+        read_recording(file)
+
+
 def test_values_that_the_header_lacks_are_added(file: Path) -> None:
     cache = read_recording(write(file, {"x": {**GOOD, "block_size_x": 256}}))
     assert cache.measurements()[0].configuration["block_size_x"] == 256

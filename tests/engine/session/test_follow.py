@@ -68,8 +68,8 @@ def test_only_what_is_new_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -
     fed: list[int] = []
     file.write_text(open_cache(CACHE, 6))
     follower.look()
-    feed = follower._stream.feed
-    monkeypatch.setattr(follower._stream, "feed", lambda text: (fed.append(len(text)), feed(text))[1])
+    feed = follower._scan.stream.feed
+    monkeypatch.setattr(follower._scan.stream, "feed", lambda text: (fed.append(len(text)), feed(text))[1])
     assert follower.look().entries == []
     file.write_text(open_cache(CACHE, 7))
     assert len(follower.look().entries) == 1
@@ -135,7 +135,7 @@ def test_memory_does_not_grow_with_the_file(file: Path) -> None:
                 out.flush()
                 while follower.look().more:
                     pass
-                assert len(follower._stream._text) < 300_000
+                assert len(follower._scan.stream._text) < 300_000
 
 
 def test_a_growing_cache_is_distinguished_from_a_closed_one(file: Path) -> None:
