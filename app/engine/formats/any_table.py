@@ -78,6 +78,7 @@ _NONE: Final = "none"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _REPEATS_DIFFER: Final = 1.4  # largest to least, of most configurations: beyond what repeats scatter by
 _MOST_NAMED: Final = 6  # columns that may be what was measured
+_LEAST_W, _MOST_W = 0.2, 20_000.0  # of the boards of a machine
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
 
@@ -253,7 +254,7 @@ def recording_of(table: Table, columns: TableColumns, found: Sequence[Column] | 
         builder.add(configuration if counts is None else (*configuration, counts[row]), facts)
     device, kernel = (_constant(table, found, role) for role in (Role.BOARD, Role.KERNEL))
     notes = [*_notes(table, columns, found, contradicted), *_together(found, cells), *_meters_beside(table, found)]
-    notes += _remarks(table, columns, found, len(builder))
+    notes += [*_remarks(table, columns, found, len(builder)), *_implausible(cells, ours)]
     notes += _unlike_repeats(table, found, configurations if counts is not None else ())
     recording = builder.finish(device=device, kernel=kernel, notes=notes)
     objective, named = _objective(recording, found), bool(kernel or not device)
@@ -322,6 +323,18 @@ def _notes(table: Table, columns: TableColumns, found: Sequence[Column], contrad
     answered = any(column.heading in KERNELS and column.why == NAMED for column in found)
     yield from (note for note in table.notes if not answered or UNCERTAIN not in note)
     yield from questions(found)
+
+
+def _implausible(cells: Mapping[str, Sequence[float]], ours: _Ours) -> Iterator[str]:
+    """A power, that of energy over time where none is there, which no boards draw: they are not of the same work."""
+    (energy, joules), (time, seconds), (power, _) = (ours.get(n, ("", 1.0)) for n in ("energy_j", "time_s", "power_w"))
+    if power or not energy or not time:
+        return
+    watts = over(np.array(cells[energy]) * joules, np.array(cells[time]) * seconds)
+    middle = float(np.median(watts[np.isfinite(watts)], axis=0)) if np.isfinite(watts).any() else 0.0
+    if middle and not _LEAST_W < middle < _MOST_W:
+        ratio = f"'{energy}' over '{time}' is {middle:.3g} W"
+        yield f"{ratio}: that both are of the same work and in these units is not certain"
 
 
 def _over_the_limit(table: Table, found: Sequence[Column]) -> Iterator[str]:
@@ -412,7 +425,8 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
         return Objective(goal, (Goal("time_s", False), goal))
     if rates and rates[0] in names and "time_s" not in names:
         return Objective(Goal(rates[0], True))
-    return Objective(likely_goal("time_s" if "time_s" in names else names[0] if names else "time"))
+    answering = (name for column in found if column.role in ANSWERING and (name := _called(column)) in names)
+    return Objective(likely_goal("time_s" if "time_s" in names else next(answering, names[0] if names else "time")))
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:

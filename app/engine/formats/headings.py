@@ -168,9 +168,9 @@ def unit_of(heading: str) -> tuple[str, float]:
         return UNITS["h"]
     if len(words) > 1 or (words and len(words[0]) > 1):
         for word in reversed(words):
-            if word in UNITS and word not in ("min", "h") and (len(word) > 1 or _is_a_unit(heading, words)):
+            if word in UNITS and word not in ("min", "h") and (word[1:] or word == "%" or _is_a_unit(heading, words)):
                 return UNITS[word]  # 'min' is a minimum, and 'h' a height
-    return "", 1.0
+    return UNITS["%"] if "%" in heading else ("", 1.0)
 
 
 def _is_a_unit(heading: str, words: Sequence[str]) -> bool:
@@ -342,6 +342,8 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
         heading,
         (kinds & _PRODUCT or "delay product" in plain, Role.PRODUCT, "energy times time by its name"),
         (of and _quantity_by_words(frozenset(words_of(over)), "") == of, Role.UNUSED, ""),  # 'power/W': over its unit
+        (PATTERNS["change"].search(plain), Role.FIGURE, "a change of a figure by its name"),
+        (PATTERNS["of_one_user"].search(heading.lower()), Role.FIGURE, "what each of several users sees, by its name"),
         (PATTERNS["no_work"].search(heading.lower()), Role.FIGURE, "of something else than the work, by its name"),
         ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
@@ -408,7 +410,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
     elif quantity in ("temperature", "voltage"):
         role, why = Role(quantity), f"a {quantity} {known}"
     elif quantity == "share":
-        limit = kinds & _LIMIT
+        limit = kinds & (_LIMIT - {"tdp"})  # of which a share may be drawn
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
         seen = kinds & (MEANS | {"best"})
@@ -432,6 +434,8 @@ def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: b
 
 def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> tuple[Role, str]:
     """The role of a time by itself, and why."""
+    if PATTERNS["of_many"].search(words):
+        return Role.FIGURE, "time of several at once, by its name"
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & WORDS["overhead"]:
@@ -516,7 +520,7 @@ def _name_choices(cells: Sequence[str]) -> bool:
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
     """'tile_w' is a width: whole numbers that come again, and no word of a quantity beside the letter."""
-    named = kinds & (_POWER | TIME_WORDS | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
+    named = kinds & (_POWER | TIME_WORDS | {"wall"} | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
     letter = kinds & {"w", "s", "j", "h", "v", "c"} and not named
     return bool(letter) and len(finite) > 0 and _are_whole(finite) and 2 * len(np.unique(finite)) <= len(finite)
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,9 @@ _ENDS: Final = (("start", "end"), ("begin", "end"), ("before", "after"), ("initi
 _NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
 _BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
 _SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
+_SAME_TIME: Final = 0.02  # share by which runs of one length differ
+_RISES: Final = 0.8  # correlation of the times of batches with their sizes
+_FEWEST: Final = 3  # rows
 _FEW: Final = 0.05  # share of rows
 _PLACEHOLDER: Final = 100  # ratio to the next largest
 
@@ -100,7 +104,7 @@ def _of_all_boards(table: Table, said: TableColumns) -> Table:
     """The table with powers, energies and rates of all boards, where it has those of one and the number of boards."""
     named = [name for name in table.columns if PATTERNS["number_of_boards"].fullmatch(name) and table.is_numeric(name)]
     named.sort(key=lambda name: PATTERNS["in_parallel"].fullmatch(name) is not None)  # of which there may be replicas
-    count = next((name for name in named if varies(table, name)), "")
+    count, *_ = *(name for name in named if varies(table, name)), *named, ""
     cells, notes = dict(table.columns), list[str]()
     for name in [n for n in cells if count and PATTERNS["of_one_board"].search(n) and n not in said.roles]:
         whole = PATTERNS["of_one_board"].sub("", name).strip(" _")
@@ -227,20 +231,36 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     counts = [c for c in counted_there if c.words & TOKENS and c.words & WORDS["all_of_it"]]
     wrong = " ".join(column.contradicted for column in rates)
     count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
-    if not rates and count is None:  # what was done differs from run to run
-        count = next((c for c in counted_there if _is_other_work(numbers_of(table, c))), None)
-    if count is None or time is None:
+    if time is None:
         return table
-    scale = 1.0 if math.isnan(time.scale) else 1 / time.scale
-    taken = np.array([as_number(cell) for cell in table.columns[time.heading]])
-    whole = over(numbers_of(table, count), taken) * scale
+    taken = numbers_of(table, time)
+    if not rates and count is None:  # what was done differs from run to run
+        alike = float(np.ptp(taken)) < _SAME_TIME * float(np.mean(taken))
+        least = 1.0 if alike else COUNTED_ALIKE
+        others = (each for each in counted_there if _is_other_work(numbers_of(table, each), least))
+        batches = (each for each in found if _is_of_each_batch(each, table, taken))
+        count = next(chain(others, batches), None)
+    if count is None:
+        return table
+    whole = over(numbers_of(table, count), taken)
     cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
-    return table.having({**table.columns, f"{count.heading}/s": cells})
+    note = f"'{count.heading}/s' is '{count.heading}' over '{time.heading}'"
+    return table.having({**table.columns, f"{count.heading}/s": cells}, note)
 
 
-def _is_other_work(amounts: Floats) -> bool:
+def _is_of_each_batch(column: Column, table: Table, taken: Floats) -> bool:
+    """Tell whether times are of batches of these sizes: a larger batch, which takes no longer for a whole run, does."""
+    batches = column.words & {"batch", "bs"} and column.words <= {"batch", "bs", "size"}
+    if not batches or column.role not in SET or not varies(table, column.heading):
+        return False
+    order = np.argsort(numbers_of(table, column), kind="stable")
+    sizes, times = numbers_of(table, column)[order], taken[order]
+    return len(times) >= _FEWEST and bool(np.corrcoef(sizes, times)[0, 1] > _RISES) and bool(times[-1] > times[0])
+
+
+def _is_other_work(amounts: Floats, least: float) -> bool:
     known = amounts[amounts > 0]
-    return len(known) > 1 and float(known.max()) > COUNTED_ALIKE * float(known.min())
+    return len(known) > 1 and float(known.max()) > least * float(known.min())
 
 
 def _setting_in_name(name: str, column: Sequence[Cell]) -> tuple[str, Sequence[Cell]] | None:

@@ -19,6 +19,7 @@ import numpy as np
 from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .headings import (
+    ANSWERING,
     BASE_UNIT,
     BOARDS_THERE,
     CHOICE,
@@ -65,11 +66,13 @@ _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 TOKENS: Final = frozenset(("token", "tokens", "tok"))
-COUNTABLE: Final = TOKENS | {"request", "requests", "image", "images", "sample", "samples", "prompts"}
+COUNTABLE: Final = TOKENS | WORDS["done"] | {"request", "image", "sample"}
 COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, of which times can be compared
 _PLAUSIBLE_W: Final = 5000.0  # of the boards of one machine, where a power has no unit
 _PLAUSIBLE_ALONE_W: Final = 3000.0  # the same, where no energy and time are beside it
 _LEAST_W: Final = 1e-3  # which no board draws less than
+_SAME_TIME: Final = 0.02  # share by which runs of one length differ
+_MANY: Final = 6  # rows in which a figure that was measured is not the same
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -89,12 +92,14 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
         In the table's order.
     """
     sheet = _Sheet(cells, given or {})
-    for judge in (_latencies, _clocks, _powers, _operations, _blocks_of_repeats, _amounts, _parameters):
+    for judge in (_latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time, _amounts):
         judge(sheet)
-    for judge in (_unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     sheet.each(_as_filled, _as_minutes, _as_megajoules)
     _by_physics(sheet)
+    for judge in (_of_a_batch, _beside_a_rate, _counters, _without_rest):
+        judge(sheet)
     sheet.each(_as_counted, _as_of_one_request, _as_measured)
     for role in (Role.TIME, Role.ENERGY):
         _rivals(sheet, role)
@@ -111,6 +116,7 @@ class _Sheet:
         found = map(by_itself, self.cells, self.cells.values())
         self.columns = [_as_named(c, given[c.heading]) if c.heading in given else c for c in found]
         self._counts: dict[frozenset[str], int] = {frozenset(): 1}
+        self.rows = max(map(len, self.cells.values()), default=0)
 
     def of(self, *roles: Role) -> list[Column]:
         """The columns of these roles."""
@@ -197,6 +203,16 @@ def _latencies(sheet: _Sheet) -> None:
         sheet.change((c for c in sheet.of(Role.LATENCY) if not served or "total" in c.words), Role.TIME)
 
 
+def _constants(sheet: _Sheet) -> None:
+    """A figure or clock that is the same in all rows is of something else where another one of its role differs."""
+    for role in (*ANSWERING, Role.GRAPHICS_CLOCK):
+        alike = sheet.open(role)
+        differ = [column for column in alike if sheet.distinct([column]) > 1]
+        if differ and sheet.rows >= _MANY:
+            same = (column for column in alike if column not in differ)
+            sheet.change(same, Role.UNUSED, f"the same in all rows, beside '{differ[0].heading}'")
+
+
 def _clocks(sheet: _Sheet) -> None:
     """The clocks that were not requested, beside one that was, one that was observed, or a power limit."""
     clocks, seen, limits = (sheet.open(Role.GRAPHICS_CLOCK), *map(sheet.of, (Role.OBSERVED_CLOCK, Role.POWER_LIMIT)))
@@ -264,6 +280,23 @@ def _blocks_of_repeats(sheet: _Sheet) -> None:
     """Beside repeats 'block' numbers blocks of them: no size of a block is 0."""
     blocks = (c for c in sheet.columns if c.heading.lower() == "block" and 0.0 in sheet.cells[c.heading])
     sheet.change(blocks if sheet.of(Role.REPEAT) else (), Role.UNUSED, OF_REPEATS)
+
+
+def _done_in_a_time(sheet: _Sheet) -> None:
+    """What differs from run to run of one length is how much was done, and was not chosen."""
+    times = [sheet.numbers(column) for column in sheet.of(Role.TIME)]
+    if sheet.rows >= _FEWEST and any(float(np.ptp(time)) < _SAME_TIME * float(np.mean(time)) for time in times):
+        done = (c for c in sheet.of(Role.PARAMETER) if c.words & WORDS["done"] and sheet.texts(c) is None)
+        sheet.change((column for column in done if sheet.distinct([column]) > 1), Role.FIGURE, COUNTED)
+
+
+def _voltages(sheet: _Sheet) -> None:
+    """A voltage that alone tells rows apart was set."""
+    set_there = [c for c in sheet.of(*_TELLING, Role.REPEAT) if c.why or c.role is not Role.PARAMETER]
+    rows = sheet.distinct(set_there)
+    for column in sheet.open(Role.VOLTAGE):
+        if rows < sheet.distinct([*set_there, column]) == sheet.rows and bool((sheet.numbers(column) % 1 == 0).all()):
+            sheet.put(column, Role.PARAMETER, "a voltage that alone tells rows apart")
 
 
 def _amounts(sheet: _Sheet) -> None:
@@ -390,8 +423,7 @@ def _follows_from(column: Column, source: Column, sheet: _Sheet) -> bool:
     """Tell whether what a column says is said by another: each of what ran is another choice, or one of what ran."""
     known = sheet.distinct([source])
     alike = source.role not in SET or column.why == COME_AGAIN or sheet.distinct([column]) == known
-    rows = max(map(len, sheet.cells.values()), default=0)
-    return alike and 1 < known < rows and sheet.distinct([source, column]) == known
+    return alike and 1 < known < sheet.rows and sheet.distinct([source, column]) == known
 
 
 def _other_amounts(sheet: _Sheet) -> None:
@@ -477,6 +509,46 @@ def _fit(
     return min(fits, key=rank)
 
 
+def _of_a_batch(sheet: _Sheet) -> None:
+    """Energies of a batch or a step are of different work where the sizes of batches differ."""
+    if any("batch" in column.words for column in sheet.varying()) and sheet.of(Role.THROUGHPUT):
+        of_batches = (c for c in sheet.of(Role.WORK_ENERGY) if c.words & WORDS["of_a_batch"])
+        sheet.change(of_batches, Role.FIGURE, "of a batch or step, whose sizes differ")
+
+
+def _beside_a_rate(sheet: _Sheet) -> None:
+    """An energy beside a rate and no time: of the same work, or of the same time in all rows, as a power may show."""
+    energy, power = (main_column(sheet.columns, role) for role in (Role.ENERGY, Role.POWER))
+    known = sheet.of(Role.TIME, Role.WORK_ENERGY, Role.EFFICIENCY, Role.LATENCY)
+    if (
+        energy is None
+        or known
+        or energy.why == NAMED
+        or not any(sheet.distinct([c]) > 1 for c in sheet.of(Role.THROUGHPUT))
+    ):
+        return
+    if power is None:
+        sheet.put(energy, Role.ENERGY, candidates=(Role.ENERGY, Role.FIGURE))
+    elif float(np.ptp(np.log(over(sheet.numbers(energy), sheet.numbers(power))))) < _FITS:
+        sheet.put(energy, Role.FIGURE, f"'{power.heading}' over one and the same time, and not of the same work")
+
+
+def _counters(sheet: _Sheet) -> None:
+    """An energy by a counter that grows from row to row may be what it stood at, and not what a row took."""
+    for column in sheet.open(Role.ENERGY):
+        grows = sheet.rows > _FEWEST and bool((np.diff(sheet.numbers(column)) > 0).all())
+        if grows and column.words & WORDS["counter"] and not column.confirmed:
+            sheet.put(column, Role.ENERGY, candidates=(Role.ENERGY, Role.FIGURE))
+
+
+def _without_rest(sheet: _Sheet) -> None:
+    """A dynamic energy or power beside what the board draws at rest is not all that it takes."""
+    at_rest = any(column.words & WORDS["at_rest"] for column in sheet.columns if column.unit in ("J", "W"))
+    for column in sheet.open(Role.ENERGY, Role.POWER) if at_rest else ():
+        if column.words & WORDS["above_rest"] and main_column(sheet.columns, column.role) is column:
+            sheet.put(column, column.role, candidates=(column.role, Role.FIGURE))
+
+
 def _rivals(sheet: _Sheet, role: Role) -> None:
     """Of several times or energies that are no statistics of one, which is that of the work cannot be known."""
     chosen = main_column(sheet.columns, role)
@@ -486,7 +558,8 @@ def _rivals(sheet: _Sheet, role: Role) -> None:
     unknown = alone and len(stems) > 1 and all({*stem.split()} - _KNOWN for stem in stems)  # 'deepgemm_us, mine_us'
     if chosen is None or chosen.confirmed or len(chosen.why) >= 40:  # it says more than a name
         return
-    if unknown or (role is Role.TIME and _are_several(chosen, stems, by_speed)):
+    of_a_part = len(stems) > 1 and chosen.words & WORDS["stages"] and "total" not in chosen.words
+    if unknown or of_a_part or (role is Role.TIME and _are_several(chosen, stems, by_speed)):
         sheet.put(chosen, role, candidates=(role, Role.FIGURE))
 
 
@@ -653,8 +726,9 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
         words = column.words
         if column.role is Role.THROUGHPUT:
             named, whole = "/" in column.heading or "per" in words, words & WORDS["all_of_it"]
-            of_a_part = bool(words & (EXTREME | WORDS["part_of_it"]))
-            return bool(column.contradicted), of_a_part, not whole, not whole - {"total"}, not named
+            of_a_part = bool(words & (EXTREME | WORDS["part_of_it"] | HEADINGS["beside"]))
+            of_steps = bool(words & WORDS["of_a_batch"])
+            return bool(column.contradicted), of_a_part, of_steps, not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
             partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"] | WORDS["stages"]))
             partial = bool(words & HEADINGS["beside"]) or (partial and "total" not in words)
