@@ -34,7 +34,7 @@ from ...base.errors import InputError
 from ...base.file_lock import lock_open_file
 from ...base.files import title_of
 from ...base.text import json_or_none
-from ..channel import POWER_SAMPLES, PowerSample, Reading
+from ..channel import POWER_SAMPLES
 from ..gpu import Gpu
 from .header import COLUMNS_FORM, FORMAT, MAX_HEADER, REMEDY, Facts, Header, Mark, Recording, header_line, recording_of
 from .writer import Writer
@@ -219,26 +219,14 @@ class ColumnsWriter(Writer):
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
         super().__init__(path, gpu)
-        self._last_ns = {b"r": -1, b"p": -1}
-        self._come: dict[bytes, list[tuple[int, Sequence[float]]]] = {b"r": [], b"p": []}  # not in the file yet
+        self._come: dict[str, list[tuple[int, Sequence[float]]]] = {"r": [], "p": []}  # not in the file yet
         self._form = ColumnsFile(self._file, self._facts)
-
-    def write(self, reading: Reading) -> None:
-        self._row(b"r", reading.time_ns, reading.values)
-
-    def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
-        for sample in samples:
-            self._row(b"p", sample.time_ns, (sample.power_w,))
 
     def mark(self, mark: Mark) -> None:
         self._form.mark(mark)
 
-    def _row(self, kind: bytes, time_ns: int, values: Sequence[float]) -> None:
-        after_ns = time_ns - self._origin_ns
-        if after_ns > self._last_ns[kind]:
-            self._last_ns[kind] = after_ns
-            self._come[kind].append((after_ns, values))
-            self._came(after_ns)
+    def _add(self, kind: str, at: int, values: Sequence[float]) -> None:
+        self._come[kind].append((at, values))
 
     def _flush(self, *, last: bool = False) -> None:
         for kind, rows in self._come.items():
@@ -246,7 +234,7 @@ class ColumnsWriter(Writer):
                 times = np.array([time_ns for time_ns, _ in rows], np.int64)
                 table = np.array([values for _, values in rows], np.float64).T
                 rows.clear()
-                self._form.add(kind, times, table[self._available] if kind == b"r" else table)
+                self._form.add(kind.encode(), times, table)
         self._form.flush()
         self._size = self._form.size
 
