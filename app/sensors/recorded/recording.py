@@ -133,29 +133,20 @@ class TextRecording:
         facts = next(rows)
         assert isinstance(facts, Facts)
         available = [place for place, described in enumerate(facts.channels) if described.available]
-        time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
+        times, values = {"r": array("q"), "p": array("q")}, {"r": array("d"), "p": array("d")}
         marks = []
         for row in rows:
             assert not isinstance(row, Facts)
             kind, at_us, numbers, text = row
-            if kind == "r":
-                time_us.append(at_us)
-                values.extend(numbers)
-            elif kind == "p":
-                sample_us.append(at_us)
-                sample_w.append(numbers[0])
-            else:
+            if kind == "m":
                 marks.append(Mark(at_us * 1000, text))
-        table = np.full((len(time_us), len(facts.channels)), np.nan)
-        table[:, available] = np.asarray(values).reshape(len(time_us), len(available))
-        return recording_of(
-            facts,
-            np.array(time_us, np.int64) * 1000,
-            table,
-            np.array(sample_us, np.int64) * 1000,
-            np.array(sample_w, np.float64),
-            marks,
-        )
+            else:
+                times[kind].append(at_us)
+                values[kind].extend(numbers)
+        time_ns, sample_ns = (np.array(each, np.int64) * 1000 for each in times.values())
+        table = np.full((len(time_ns), len(facts.channels)), np.nan)
+        table[:, available] = np.asarray(values["r"]).reshape(len(time_ns), len(available))
+        return recording_of(facts, time_ns, table, sample_ns, np.array(values["p"], np.float64), marks)
 
     def rows(self) -> Iterator[Facts | Row]:
         """The facts, then every row in turn, times rising within its kind. Raises InputError."""
