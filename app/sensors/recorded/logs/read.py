@@ -39,7 +39,7 @@ from .cells import (
     together,
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
-from .printed import BEGINNING, chunks_of, utf8
+from .printed import beginning_of, chunks_of, utf8
 
 Numbers = npt.NDArray[np.uint8]  # of boards
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
@@ -80,7 +80,7 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
-    text = _beginning(next(chunks_of(path)))
+    text = beginning_of(next(chunks_of(path)))
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
@@ -101,7 +101,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    return (layout := find_layout(_beginning(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(beginning_of(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -111,7 +111,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     """
     chunks = chunks_of(path)
     first = next(chunks)
-    layout = find_layout(_beginning(first))
+    layout = find_layout(beginning_of(first))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
@@ -122,7 +122,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         reader = _Reader(path, layout, Dates(month_first=True))
         reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
-    return replace(log, notes=(*log.notes, *_contradicted(_beginning(next(utf8(byte_chunks(path)))), log)))
+    return replace(log, notes=(*log.notes, *_contradicted(beginning_of(next(utf8(byte_chunks(path)))), log)))
 
 
 def _contradicted(text: str, log: Log) -> Iterator[str]:
@@ -575,10 +575,6 @@ def _shown(cell: str) -> str:
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
-
-
-def _beginning(first: bytes) -> str:
-    return first[:BEGINNING].decode("utf-8", "replace")
 
 
 def _block(text: bytes, layout: Layout) -> Block:
