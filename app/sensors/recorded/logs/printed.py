@@ -228,37 +228,32 @@ def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name} GPU{number}", value) for number, value in enumerate(values))
 
 
-def _rows_of_line(document: object) -> list[dict[str, Any]]:
+def _rows_of_line(document: Any) -> list[dict[str, Any]]:
     """The rows of one line, where its boards stand in a list; objects under names, such as 'gpu0', are of one row."""
     rows = rows_in(document)
-    return (
-        [document]
-        if isinstance(document, dict) and any("key" in row and "key" not in document for row in rows)
-        else rows
-    )
+    under_names = isinstance(document, dict) and any("key" in row and "key" not in document for row in rows)
+    return [document] if under_names else rows
 
 
 def _of_prometheus(document: object) -> bytes | None:
     """The powers in what Prometheus answers to a query over a range; None where none is."""
-    rows: list[tuple[float, str, str]] = []
     match document:
         case {"data": {"result": list(series)}}:
-            for one in series:
-                match one:
-                    case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if (
-                        "power" in name.lower()
-                    ):
-                        board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
-                        named = " ".join(str(each) for each in board if each is not None)
-                        rows += [(value[0], named, value[1]) for value in values if _is_sample(value)]
-    return _table(("timestamp", "index", "power.draw [W]"), sorted(rows)) if rows else None
+            rows = sorted(sample for one in series for sample in _samples(one))
+            return _table(("timestamp", "index", "power.draw [W]"), rows) if rows else None
+    return None
 
 
-def _is_sample(value: object) -> bool:
-    """Tell whether a value is a time and a number as text, as Prometheus writes them."""
-    return (
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float) and isinstance(value[1], str)
-    )
+def _samples(series: object) -> Iterator[tuple[float, str, str]]:
+    """Yield time, board and power of each sample in a series; nothing where it is of something else."""
+    match series:
+        case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if "power" in name.lower():
+            board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
+            named = " ".join(str(each) for each in board if each is not None)
+            for value in values:
+                match value:
+                    case [int() | float() as time_s, str(power)]:
+                        yield time_s, named, power
 
 
 def _of_json(path: Path, beginning: str) -> bytes | None:
