@@ -214,8 +214,8 @@ class _Reader:
         cut = block.lines - 1 if block.lines - 1 in block.odd else None
         for at in places:
             line = block.line(at)
-            said, alone = at == cut or not line[:1].isdigit(), line.find(delimiter) == len(line) - 1
-            self._unread.append(_Unread(self._line + at + 1, said, alone))
+            said = at == cut or not line[:1].isdigit()
+            self._unread.append(_Unread(self._line + at + 1, said, line.find(delimiter) == len(line) - 1))
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place, *_ = self._layout.places("time")
@@ -412,15 +412,16 @@ class _Reader:
         self, times: Nanoseconds, board: Numbers, columns: Columns, step_s: float | None
     ) -> Iterator[Recording]:
         """The boards that drew something, at two times or more."""
-        numbers = np.unique(board).tolist()
-        for number in numbers:
+        numbers = set(np.unique(board).tolist())
+        for number in sorted(numbers - self._others):
             rows = np.flatnonzero(board == number) if len(numbers) > 1 else slice(None)
-            for own, values in columns.items() if number not in self._others else ():
+            for own, values in columns.items():
                 of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
                 if self._draws(of_board, own):
                     after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
                     made = self._recording(number, own, _spread(after_ns, self._notes), of_board, step_s)
-                    yield from () if made is None else (made,)
+                    if made is not None:
+                        yield made
 
     def _recording(
         self, number: int, own: str, time_ns: Nanoseconds, of_board: Mapping[str, Floats], step_s: float | None
