@@ -110,14 +110,12 @@ def columns(first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(path: Path, rows: int) -> None:
-    energy = _NAMES.index("energy_j")
-    others = [place for place in range(len(_NAMES)) if place != energy]
     with path.open("w+b") as file:
         form = ColumnsFile(file, facts())
         for first in range(0, rows, 65536):
             time_ns, values = columns(first, min(65536, rows - first))
-            form.add(b"r", time_ns, values[others].astype(np.float32), values[energy])
-            form.add(b"p", time_ns + 5_000_000, values[:1].astype(np.float32))
+            form.add(b"r", time_ns, values)
+            form.add(b"p", time_ns + 5_000_000, values[:1])
         form.flush()
 
 

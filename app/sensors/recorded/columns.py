@@ -34,7 +34,7 @@ from ...base.errors import InputError
 from ...base.file_lock import lock_open_file
 from ...base.files import title_of
 from ...base.text import json_or_none
-from ..channel import POWER_SAMPLES, PowerSample, Reading
+from ..channel import POWER_SAMPLES
 from ..gpu import Gpu
 from .header import COLUMNS_FORM, FORMAT, MAX_HEADER, REMEDY, Facts, Header, Mark, Recording, header_line, recording_of
 from .writer import Writer
@@ -148,15 +148,18 @@ class ColumnsFile:
 
     def __init__(self, file: BinaryIO, facts: Facts, **more: Any) -> None:
         names, counted = _columns(facts)
-        self._file = file
+        available = [described.name for described in facts.channels if described.available]
+        self._file, self._energy = file, available.index(_ENERGY) if counted else None
         self._blocks = {b"r": _Block(b"r", len(names), counted), b"p": _Block(b"p", 1, False)}
         line = header_line(facts, COLUMNS_FORM, **more)[:-1].encode()
         self.size = -(-(len(line) + 1) // _STEP) * _STEP
         self._write(0, line.ljust(self.size - 1) + b"\n")
 
-    def add(self, kind: bytes, times: Times, values: Floats, energy: Doubles | None = None) -> None:
-        """Append rows, `values` with a row for each channel but the energy counter; whole blocks are written."""
+    def add(self, kind: bytes, times: Times, values: Floats | Doubles) -> None:
+        """Append rows, `values` with a row for each available channel; whole blocks are written."""
         block, first = self._blocks[kind], 0
+        counter = self._energy if kind == b"r" else None
+        singles = values if counter is None else np.delete(values, counter, axis=0)
         block.rows += len(times)
         if block.rows > _MAX_ROWS:
             raise OSError(errno.EFBIG, "the recording is full")
@@ -168,9 +171,9 @@ class ColumnsFile:
             count = min(TOP - block.filled, len(times) - first)
             here, there = slice(block.filled, block.filled + count), slice(first, first + count)
             block.head["time"][here] = times[there] + 1
-            block.values[:, here] = values[:, there]
-            if energy is not None:
-                block.head["energy"][here] = energy[there]
+            block.values[:, here] = singles[:, there]
+            if counter is not None:
+                block.head["energy"][here] = values[counter, there]
             block.filled, first = block.filled + count, first + count
             if block.filled == TOP:
                 self._write(block.offset, block.whole())
@@ -216,28 +219,14 @@ class ColumnsWriter(Writer):
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
         super().__init__(path, gpu)
-        self._last_ns = {b"r": -1, b"p": -1}
-        self._come: dict[bytes, list[tuple[int, Sequence[float]]]] = {b"r": [], b"p": []}  # not in the file yet
-        self._channels = [place for place in self._available if self._names[place] != _ENERGY]
-        self._energy = next((place for place in self._available if self._names[place] == _ENERGY), None)
+        self._come: dict[str, list[tuple[int, Sequence[float]]]] = {"r": [], "p": []}  # not in the file yet
         self._form = ColumnsFile(self._file, self._facts)
-
-    def write(self, reading: Reading) -> None:
-        self._row(b"r", reading.time_ns, reading.values)
-
-    def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
-        for sample in samples:
-            self._row(b"p", sample.time_ns, (sample.power_w,))
 
     def mark(self, mark: Mark) -> None:
         self._form.mark(mark)
 
-    def _row(self, kind: bytes, time_ns: int, values: Sequence[float]) -> None:
-        after_ns = time_ns - self._origin_ns
-        if after_ns > self._last_ns[kind]:
-            self._last_ns[kind] = after_ns
-            self._come[kind].append((after_ns, values))
-            self._came(after_ns)
+    def _add(self, kind: str, at: int, values: Sequence[float]) -> None:
+        self._come[kind].append((at, values))
 
     def _flush(self, *, last: bool = False) -> None:
         for kind, rows in self._come.items():
@@ -245,9 +234,7 @@ class ColumnsWriter(Writer):
                 times = np.array([time_ns for time_ns, _ in rows], np.int64)
                 table = np.array([values for _, values in rows], np.float64).T
                 rows.clear()
-                energy = table[self._energy] if kind == b"r" and self._energy is not None else None
-                values = table[self._channels] if kind == b"r" else table
-                self._form.add(kind, times, values.astype(np.float32), energy)
+                self._form.add(kind.encode(), times, table)
         self._form.flush()
         self._size = self._form.size
 

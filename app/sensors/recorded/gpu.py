@@ -24,6 +24,8 @@ from .recording import Recording, read_recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
 _LONGEST_STEPS = 5  # usual steps of the recording: readings further apart have a gap between them
+_ALL: Final = list(CHANNELS)
+_ENERGY: Final = _ALL.index("energy_j")
 _NOT_HELD = "the recording does not hold it"
 _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 ms
 
@@ -40,7 +42,7 @@ class RecordedGpu:
         self.clock: Clock = clock or HostClock()
         held = {described.name: described for described in recording.channels}
         self.channels = tuple(held.get(name) or channel(name, _NOT_HELD) for name in CHANNELS)
-        self._places = [list(CHANNELS).index(name) for name in held]  # of the recording's columns among the channels
+        self._places = [_ALL.index(name) for name in held]  # of the recording's columns among the channels
         simulated = recording.recorded_from == "simulated"
         info = recording.info
         self.info = replace(
@@ -50,9 +52,7 @@ class RecordedGpu:
             power_source=f"{info.power_source}, as recorded" if info.power_source else "as recorded",
         )
         self._recording = recording
-        begin_ns = int(recording.time_ns[0])
-        if len(recording.sample_ns):
-            begin_ns = min(begin_ns, int(recording.sample_ns[0]))
+        begin_ns = min([int(recording.time_ns[0]), *recording.sample_ns[:1].tolist()])
         self._times = recording.time_ns - begin_ns
         self._sample_ns = recording.sample_ns - begin_ns
         ends = [int(self._times[-1]), *self._sample_ns[-1:].tolist()]
@@ -62,13 +62,9 @@ class RecordedGpu:
         self.length_s = max(ends) / 1e9
         self._period_ns = max(ends) + max(_GAP_NS, round((_LONGEST_STEPS + 1) * step_ns))
         self._origin_ns = self.clock.now_ns() - int(self._times[0])  # the first reading is there at once
-        names = list(held)
-        self._energy = names.index("energy_j") if "energy_j" in names else None
-        self._energy_a_round = 0.0
-        if self._energy is not None:
-            counter = recording.values[:, self._energy]
-            finite = counter[~np.isnan(counter)]
-            self._energy_a_round = float(finite[-1] - finite[0]) if len(finite) else 0.0
+        counter = recording.by_name.get("energy_j", np.empty(0))
+        finite = counter[~np.isnan(counter)]
+        self._energy_a_round = float(finite[-1] - finite[0]) if len(finite) else 0.0
 
     def play_again(self) -> None:
         """Begin again, where the recording has ended."""
@@ -84,13 +80,12 @@ class RecordedGpu:
         row = int(np.searchsorted(self._times, since_ns, side="right")) - 1
         if row < 0:  # before the first reading of a later round
             rounds, row = rounds - 1, len(self._times) - 1
-        values = self._recording.values[row].tolist()
-        if self._energy is not None:
-            values[self._energy] += rounds * self._energy_a_round
-        row_of_all = [math.nan] * len(self.channels)
-        for place, value in zip(self._places, values, strict=True):
-            row_of_all[place] = value
-        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(row_of_all))
+        values = [math.nan] * len(self.channels)
+        for place, value in zip(self._places, self._recording.values[row].tolist(), strict=True):
+            values[place] = value
+        if rounds:
+            values[_ENERGY] += rounds * self._energy_a_round
+        return Reading(self._origin_ns + rounds * self._period_ns + int(self._times[row]), tuple(values))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """Recorded samples of the driver's buffer newer than `since_ns`. Raises NotSupported if there are none."""
@@ -109,7 +104,7 @@ class RecordedGpu:
 
     def energy_j(self) -> float:
         """The recorded energy counter. Raises NotSupported if it was not recorded."""
-        value = self.read().values[self._places[self._energy]] if self._energy is not None else math.nan
+        value = self.read().values[_ENERGY]
         if math.isnan(value):
             raise NotSupported("the recording holds no energy counter")
         return value

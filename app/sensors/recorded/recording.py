@@ -33,7 +33,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...base.files import open_input, title_of
 from ...base.text import float_or_none, json_or_none
-from ..channel import POWER_SAMPLES, PowerSample, Reading, figure_text
+from ..channel import POWER_SAMPLES, figure_text
 from ..gpu import Gpu
 from .columns import SUFFIX, ColumnsWriter, is_columns, read_columns
 from .header import LARGEST, MAX_HEADER, REMEDY, TEXT_FORM, Facts, Header, Mark, header_line, recording_of
@@ -49,35 +49,24 @@ _MAX_LINE = 4096  # characters
 class RecordingWriter(Writer):
     """The form in gzipped text."""
 
+    unit_ns = 1000
+
     def __init__(self, path: Path, gpu: Gpu) -> None:
         super().__init__(path, gpu)
         self._rows = {"r": 0, "p": 0}
-        self._last_us = {"r": -1, "p": -1}
+        available = [described.name for described in gpu.channels if described.available]
+        self._names = {"r": available, "p": [POWER_SAMPLES.name]}
         self._pack = zlib.compressobj(wbits=_GZIP_BITS)  # no name and no date: the same readings make the same file
         self._lines = [header_line(self._facts, TEXT_FORM)]  # not written out yet
-
-    def write(self, reading: Reading) -> None:
-        cells = [figure_text(self._names[place], reading.values[place]) for place in self._available]
-        self._line("r", reading.time_ns, ",".join(cells))
-
-    def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
-        for sample in samples:
-            self._line("p", sample.time_ns, figure_text(POWER_SAMPLES.name, sample.power_w))
 
     def mark(self, mark: Mark) -> None:
         self._lines.append(mark_line(mark))
 
-    def _line(self, kind: str, time_ns: int, cells: str) -> None:
-        """Write what is newer than the last of its kind, and not older than the recording."""
-        time_us = (time_ns - self._origin_ns) // 1000
-        if time_us <= self._last_us[kind]:
-            return
+    def _add(self, kind: str, at: int, values: Sequence[float]) -> None:
         if self._rows[kind] >= _MAX_ROWS:
             raise OSError(errno.EFBIG, f"the recording is full ({_MAX_ROWS} readings; a .wrec holds more)")
         self._rows[kind] += 1
-        self._last_us[kind] = time_us
-        self._lines.append(f"{kind},{time_us},{cells}\n")
-        self._came(time_us * 1000)
+        self._lines.append(",".join((kind, str(at), *map(figure_text, self._names[kind], values))) + "\n")
 
     def _flush(self, *, last: bool = False) -> None:
         text = "".join(self._lines).encode()
@@ -144,29 +133,20 @@ class TextRecording:
         facts = next(rows)
         assert isinstance(facts, Facts)
         available = [place for place, described in enumerate(facts.channels) if described.available]
-        time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
+        times, values = {"r": array("q"), "p": array("q")}, {"r": array("d"), "p": array("d")}
         marks = []
         for row in rows:
             assert not isinstance(row, Facts)
             kind, at_us, numbers, text = row
-            if kind == "r":
-                time_us.append(at_us)
-                values.extend(numbers)
-            elif kind == "p":
-                sample_us.append(at_us)
-                sample_w.append(numbers[0])
-            else:
+            if kind == "m":
                 marks.append(Mark(at_us * 1000, text))
-        table = np.full((len(time_us), len(facts.channels)), np.nan)
-        table[:, available] = np.asarray(values).reshape(len(time_us), len(available))
-        return recording_of(
-            facts,
-            np.array(time_us, np.int64) * 1000,
-            table,
-            np.array(sample_us, np.int64) * 1000,
-            np.array(sample_w, np.float64),
-            marks,
-        )
+            else:
+                times[kind].append(at_us)
+                values[kind].extend(numbers)
+        time_ns, sample_ns = (np.array(each, np.int64) * 1000 for each in times.values())
+        table = np.full((len(time_ns), len(facts.channels)), np.nan)
+        table[:, available] = np.asarray(values["r"]).reshape(len(time_ns), len(available))
+        return recording_of(facts, time_ns, table, sample_ns, np.array(values["p"], np.float64), marks)
 
     def rows(self) -> Iterator[Facts | Row]:
         """The facts, then every row in turn, times rising within its kind. Raises InputError."""

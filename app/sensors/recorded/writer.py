@@ -28,6 +28,8 @@ class Writer:
     there. Marks that other programs set while it runs come by its `inbox`.
     """
 
+    unit_ns = 1  # of the times in the file
+
     def __init__(self, path: Path, gpu: Gpu) -> None:
         """Raises InputError if the file or its `.part` exists already, or cannot be written."""
         if is_there(path):
@@ -37,8 +39,8 @@ class Writer:
         self.inbox: MarkInbox | None = None
         self._clock = gpu.clock
         self._available = [place for place, described in enumerate(gpu.channels) if described.available]
-        self._names = [described.name for described in gpu.channels]
         self._origin_ns = gpu.clock.now_ns()
+        self._last = {"r": -1, "p": -1}  # times, of readings and of samples of the driver's buffer
         self._facts = facts_of(gpu, title_of(path), time.time() if gpu.clock.kept_pace else math.nan)
         self._due_ns = 0  # when what came so far is to be written out
         self._size = 0  # of what is written out
@@ -72,11 +74,12 @@ class Writer:
 
         An error with a file name has ended the recording, and what was written lies there.
         """
-        raise NotImplementedError
+        self._row("r", reading.time_ns, [reading.values[place] for place in self._available])
 
     def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
         """Append samples of the driver's buffer. Raises OSError, also when the recording is full."""
-        raise NotImplementedError
+        for sample in samples:
+            self._row("p", sample.time_ns, (sample.power_w,))
 
     def mark(self, mark: Mark) -> None:
         """Append a mark. Raises OSError."""
@@ -106,6 +109,18 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _row(self, kind: str, time_ns: int, values: Sequence[float]) -> None:
+        """Add what is newer than the last of its kind, and not older than the recording. Raises OSError."""
+        at = (time_ns - self._origin_ns) // self.unit_ns
+        if at > self._last[kind]:
+            self._add(kind, at, values)
+            self._last[kind] = at
+            self._came(at * self.unit_ns)
+
+    def _add(self, kind: str, at: int, values: Sequence[float]) -> None:
+        """Keep a row until it is written out. Raises OSError where the recording is full."""
+        raise NotImplementedError
 
     def _came(self, time_ns: int) -> None:
         """Write out what came so far once a second. Raises OSError with the file's name, which ends the recording."""

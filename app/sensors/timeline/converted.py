@@ -189,21 +189,13 @@ def _convert_text(path: Path, begin: Callable[..., ColumnsFile], progress: Progr
     facts = next(rows)
     assert isinstance(facts, Facts)
     file = begin(facts)
-    named = [described.name for described in facts.channels if described.available]
-    energy = named.index("energy_j") if "energy_j" in named else None
-    others = [place for place in range(len(named)) if place != energy]
     times: dict[str, list[int]] = {"r": [], "p": []}
     come: dict[str, list[list[float]]] = {"r": [], "p": []}
 
     def put(kind: str) -> None:
-        stamps, table = np.array(times[kind], np.int64) * 1000, np.array(come[kind], np.float64).T
+        file.add(kind.encode(), np.array(times[kind], np.int64) * 1000, np.array(come[kind], np.float64).T)
         times[kind].clear()
         come[kind].clear()
-        if kind == "p":
-            file.add(b"p", stamps, table.astype(np.float32))
-        elif len(stamps):
-            counted = None if energy is None else table[energy]
-            file.add(b"r", stamps, table[others].astype(np.float32), counted)
 
     for row in rows:
         assert not isinstance(row, Facts)
@@ -233,18 +225,12 @@ def _convert_log(log: Log, begin: Callable[..., ColumnsFile], stop: threading.Ev
 
 
 def _write(board: Recording, file: ColumnsFile) -> None:
-    energy, others = None, []
-    for place, described in enumerate(board.channels):
-        if described.name == "energy_j" and described.available:
-            energy = board.values[:, place]
-        elif described.available:
-            others.append(place)
+    available = [place for place, described in enumerate(board.channels) if described.available]
     for first in range(0, len(board.time_ns), _BATCH):
         part = slice(first, first + _BATCH)
-        table = board.values[part][:, others].T.astype(np.float32)
-        file.add(b"r", board.time_ns[part], table, None if energy is None else energy[part])
+        file.add(b"r", board.time_ns[part], board.values[part][:, available].T)
     if len(board.sample_ns):
-        file.add(b"p", board.sample_ns, board.sample_w[None].astype(np.float32))
+        file.add(b"p", board.sample_ns, board.sample_w[None])
     for mark in board.marks:
         file.mark(mark)
     file.flush()

@@ -24,16 +24,16 @@ from ....base.text import json_or_none
 from .cells import Block, over_midnight, rises, stamps_of
 from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
-BEGINNING: Final = 65536  # bytes by which a log is known
-_OF_TUNERS: Final = re.compile(rb'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
+_BEGINNING: Final = 65536  # bytes by which a log is known
+_OF_TUNERS: Final = re.compile(r'"(tune_params|cache"|configuration"|compile_time"|benchmark_time"|kernel_name")')
 _OF_WORK: Final = re.compile(
     r"throughput|tok|latency|flop|(?<!^_)runtime|duration|time_(ms|us|s)$|^times?$|per_(token|request|j)"
 )
 _LEAST_ROWS: Final = 20  # of JSON
 _MOST_BOARDS: Final = 16  # in a list
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
-_AFTERBURNER: Final = re.compile(rb"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
-_LONG: Final = re.compile(rb'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
+_AFTERBURNER: Final = re.compile(r"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
+_LONG: Final = re.compile(r'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,24 @@ class _Printed:
     """How a tool prints readings: `resources/printed_logs.toml`."""
 
     tool: str
-    known: re.Pattern[bytes]
-    reading: re.Pattern[bytes]
+    known: re.Pattern[str]
+    reading: re.Pattern[str]
     columns: dict[str, str]
 
 
-def _compiled(pattern: str) -> re.Pattern[bytes]:
-    return re.compile(pattern.encode(), re.MULTILINE)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE | re.ASCII)
 
 
 _PRINTED: Final = tuple(
     _Printed(tool, _compiled(each.get("known", each["reading"])), _compiled(each["reading"]), each["columns"])
     for tool, each in tomllib.loads((resources() / "printed_logs.toml").read_text("utf-8")).items()
 )
+
+
+def beginning_of(first: bytes) -> str:
+    """The text by which a log is known, of the first bytes of it."""
+    return first[:_BEGINNING].decode("utf-8", "replace")
 
 
 def utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -72,10 +77,10 @@ def chunks_of(path: Path) -> Iterator[bytes]:
     """The bytes of a log as UTF-8; of what is no table, its readings as CSV. Raises InputError if it cannot be read."""
     chunks = utf8(byte_chunks(path))
     first = next(chunks, b"")
-    beginning, table = first[:BEGINNING], None
+    beginning, table = beginning_of(first), None
     if (printed := next((each for each in _PRINTED if each.known.search(beginning)), None)) is not None:
         table = _of_readings(b"".join((first, *chunks)), printed)
-    elif first.lstrip()[:1] in (b"{", b"["):
+    elif beginning.lstrip()[:1] in ("{", "["):
         table = _of_json(path, beginning)
     elif _AFTERBURNER.match(beginning):
         table = _of_afterburner(b"".join((first, *chunks)), str(path))
@@ -98,10 +103,8 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
     rows: dict[tuple[int, str], dict[str, str]] = {}
     row: dict[str, str] = {}
     counted = "board" in printed.columns and "board" not in printed.reading.groupindex
-    for number, found in enumerate(printed.reading.finditer(text)):
-        pieces = {
-            name: str(piece, "utf-8", "replace") for name, piece in found.groupdict().items() if piece is not None
-        }
+    for number, found in enumerate(printed.reading.finditer(text.decode("utf-8", "replace"))):
+        pieces = {name: piece for name, piece in found.groupdict().items() if piece is not None}
         if "stamp" in pieces or "stamp" not in row:
             begun, row, boards = number, {}, count()
         row |= pieces
@@ -199,11 +202,11 @@ def _of_fields(text: bytes) -> bytes:
     return _table((*header[:-2], power), ((*row[:-2], row[-1]) for row in rows if row[-2] == power))
 
 
-def _readings_of_json(path: Path, beginning: bytes) -> list[dict[str, object]]:
+def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = _OF_TUNERS.search(lower) is not None
-    if tuned or not (b"power" in lower or b"watt" in lower) or not re.search(rb'"[^"]*(time|date|"ts?")', lower):
+    if tuned or not ("power" in lower or "watt" in lower) or not re.search(r'"[^"]*(time|date|"ts?")', lower):
         return []
     text = read_text(path)
     document = json_or_none(text)
@@ -225,42 +228,37 @@ def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name} GPU{number}", value) for number, value in enumerate(values))
 
 
-def _rows_of_line(document: object) -> list[dict[str, Any]]:
+def _rows_of_line(document: Any) -> list[dict[str, Any]]:
     """The rows of one line, where its boards stand in a list; objects under names, such as 'gpu0', are of one row."""
     rows = rows_in(document)
-    return (
-        [document]
-        if isinstance(document, dict) and any("key" in row and "key" not in document for row in rows)
-        else rows
-    )
+    under_names = isinstance(document, dict) and any("key" in row and "key" not in document for row in rows)
+    return [document] if under_names else rows
 
 
 def _of_prometheus(document: object) -> bytes | None:
     """The powers in what Prometheus answers to a query over a range; None where none is."""
-    rows: list[tuple[float, str, str]] = []
     match document:
         case {"data": {"result": list(series)}}:
-            for one in series:
-                match one:
-                    case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if (
-                        "power" in name.lower()
-                    ):
-                        board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
-                        named = " ".join(str(each) for each in board if each is not None)
-                        rows += [(value[0], named, value[1]) for value in values if _is_sample(value)]
-    return _table(("timestamp", "index", "power.draw [W]"), sorted(rows)) if rows else None
+            rows = sorted(sample for one in series for sample in _samples(one))
+            return _table(("timestamp", "index", "power.draw [W]"), rows) if rows else None
+    return None
 
 
-def _is_sample(value: object) -> bool:
-    """Tell whether a value is a time and a number as text, as Prometheus writes them."""
-    return (
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float) and isinstance(value[1], str)
-    )
+def _samples(series: object) -> Iterator[tuple[float, str, str]]:
+    """Yield time, board and power of each sample in a series; nothing where it is of something else."""
+    match series:
+        case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if "power" in name.lower():
+            board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
+            named = " ".join(str(each) for each in board if each is not None)
+            for value in values:
+                match value:
+                    case [int() | float() as time_s, str(power)]:
+                        yield time_s, named, power
 
 
-def _of_json(path: Path, beginning: bytes) -> bytes | None:
+def _of_json(path: Path, beginning: str) -> bytes | None:
     """The readings in JSON or JSON lines; None where there are none: power at times that follow one another soon."""
-    if b'"resultType"' in beginning:
+    if '"resultType"' in beginning:
         return _of_prometheus(json_or_none(read_text(path)))
     flat = _readings_of_json(path, beginning)
     every = [*flat[0]] if flat else []

@@ -40,7 +40,7 @@ from .cells import (
     together,
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
-from .printed import BEGINNING, chunks_of, utf8
+from .printed import beginning_of, chunks_of, utf8
 
 Numbers = npt.NDArray[np.uint8]  # of boards
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
@@ -83,7 +83,7 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
-    text = _beginning(next(chunks_of(path)))
+    text = beginning_of(next(chunks_of(path)))
     layout = find_layout(text)
     if layout is None or _RUNS.match(text):
         return False
@@ -104,7 +104,7 @@ def is_log(path: Path) -> bool:
 
 def is_dmon(path: Path) -> bool:
     """Whether the file is the output of a dmon, NVIDIA's or DCGM's, which is no table. Raises InputError."""
-    return (layout := find_layout(_beginning(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
+    return (layout := find_layout(beginning_of(next(chunks_of(path))))) is not None and layout.tool.endswith("dmon")
 
 
 def read_log(path: Path, interval_s: float | None = None) -> Log:
@@ -114,7 +114,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
     """
     chunks = chunks_of(path)
     first = next(chunks)
-    layout = find_layout(_beginning(first))
+    layout = find_layout(beginning_of(first))
     if layout is None:
         raise InputError("this is no log of power that is known", str(path), _REMEDY)
     if not layout.places("time") and layout.step_s is None and interval_s is None:
@@ -125,7 +125,7 @@ def read_log(path: Path, interval_s: float | None = None) -> Log:
         reader = _Reader(path, layout, Dates(month_first=True))
         reader.take_all(chunks_of(path))
     log = reader.finish(interval_s)
-    beginning = _beginning(next(utf8(byte_chunks(path))))
+    beginning = beginning_of(next(utf8(byte_chunks(path))))
     return replace(log, notes=(*log.notes, *_contradicted(beginning, log), *_unit_in_doubt(log, layout)))
 
 
@@ -228,8 +228,8 @@ class _Reader:
         cut = block.lines - 1 if block.lines - 1 in block.odd else None
         for at in places:
             line = block.line(at)
-            said, alone = at == cut or not line[:1].isdigit(), line.find(delimiter) == len(line) - 1
-            self._unread.append(_Unread(self._line + at + 1, said, alone))
+            said = at == cut or not line[:1].isdigit()
+            self._unread.append(_Unread(self._line + at + 1, said, line.find(delimiter) == len(line) - 1))
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place, *_ = self._layout.places("time")
@@ -433,15 +433,16 @@ class _Reader:
         self, times: Nanoseconds, board: Numbers, columns: Columns, step_s: float | None
     ) -> Iterator[Recording]:
         """The boards that drew something, at two times or more."""
-        numbers = np.unique(board).tolist()
-        for number in numbers:
+        numbers = set(np.unique(board).tolist())
+        for number in sorted(numbers - self._others):
             rows = np.flatnonzero(board == number) if len(numbers) > 1 else slice(None)
-            for own, values in columns.items() if number not in self._others else ():
+            for own, values in columns.items():
                 of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
                 if self._draws(of_board, own):
                     after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
                     made = self._recording(number, own, _spread(after_ns, self._notes), of_board, step_s)
-                    yield from () if made is None else (made,)
+                    if made is not None:
+                        yield made
 
     def _recording(
         self, number: int, own: str, time_ns: Nanoseconds, of_board: Mapping[str, Floats], step_s: float | None
@@ -598,10 +599,6 @@ def _shown(cell: str) -> str:
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
-
-
-def _beginning(first: bytes) -> str:
-    return first[:BEGINNING].decode("utf-8", "replace")
 
 
 def _block(text: bytes, layout: Layout) -> Block:
