@@ -231,7 +231,7 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     counts = [c for c in counted_there if c.words & TOKENS and c.words & WORDS["all_of_it"]]
     wrong = " ".join(column.contradicted for column in rates)
     count = next((c for c in counts if not rates or f"not '{c.heading}' over" in wrong), None)
-    if time is None:
+    if time is None or time.candidates:
         return table
     taken = numbers_of(table, time)
     if not rates and count is None:  # what was done differs from run to run

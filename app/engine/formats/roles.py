@@ -209,7 +209,7 @@ def _constants(sheet: _Sheet) -> None:
         alike = sheet.open(role)
         differ = [column for column in alike if sheet.distinct([column]) > 1]
         if differ and sheet.rows >= _MANY:
-            same = (column for column in alike if column not in differ)
+            same = (column for column in alike if column not in differ and not column.words & WORDS["stages"])
             sheet.change(same, Role.UNUSED, f"the same in all rows, beside '{differ[0].heading}'")
 
 

@@ -150,8 +150,14 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
     stem, _, end = heading.rpartition("_")
+    stem = re.sub("_(time|energy|power|latency)$", "", stem)
     words = {*words_of(stem)}
-    return (stem, end) if words - _NO_NAME and not words & STATISTICS else ("", "")
+    named = (
+        words - _NO_NAME
+        or words <= WORDS["chosen_in_texts"] - WORDS["overhead"]
+        or PATTERNS["number_format"].fullmatch(stem)
+    )
+    return (stem, end) if named and not words & STATISTICS else ("", "")
 
 
 def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:

@@ -503,6 +503,6 @@ def test_epochs_with_their_own_times_are_no_sums(tmp_path: Path) -> None:
 
 
 def test_columns_of_pandas_are_rows(tmp_path: Path) -> None:
-    columns = {"batch": [1, 8, 16], "time_s": [1.25, 1.5, 2.25], "energy_j": [200, 260, 400]}
+    columns = {"block": [1, 8, 16], "time_s": [1.25, 1.5, 2.25], "energy_j": [200, 260, 400]}
     document = {name: {str(row): value for row, value in enumerate(cells)} for name, cells in columns.items()}
     assert [row["energy_j"] for row in rows(read(tmp_path, json.dumps(document), "table.json"))] == [200, 260, 400]

@@ -89,7 +89,9 @@ def is_log(path: Path) -> bool:
         return False
     places = layout.places("time")
     if not places:
-        return layout.step_s is not None
+        return layout.step_s is not None and not LOG_PATTERNS["of_work"].search(
+            layout.header.decode("utf-8", "replace")
+        )
     *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
     block = _block(below.encode(), layout)
     stamps, *others = [over_midnight(stamps_of(block, at, layout.columns[at].scale)) for at in places]

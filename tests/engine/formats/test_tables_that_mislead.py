@@ -1,0 +1,199 @@
+"""Tables of which a plain reading says what is not so: other work in each row, parts, shares, changes, predictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.engine.formats.any_table import read_table
+from app.engine.formats.columns import parse_columns
+from app.engine.formats.headings import Role
+from app.engine.formats.read import read_recording
+from app.engine.formats.recording import Recording
+from app.engine.formats.roles import roles_of
+
+CLOCKS = (510, 690, 870, 1050, 1230, 1410)
+TIMES = (22.4, 17.3, 14.6, 12.8, 11.0, 10.0)
+WATTS = (104, 125, 161, 214, 289, 390)
+
+
+def read(tmp_path: Path, text: str, name: str = "table.csv") -> Recording:
+    path = tmp_path / name
+    path.write_text(text)
+    return read_table(path)
+
+
+def columns(header: str, *cells: tuple[object, ...]) -> str:
+    return "\n".join((header, *(",".join(map(str, row)) for row in zip(*cells, strict=True)))) + "\n"
+
+
+def judged(text: str) -> dict[str, Role]:
+    return {column.heading: column.role for column in roles_of(parse_columns(text, "file.csv").by_kind())}
+
+
+def asked(text: str) -> list[str]:
+    return [column.heading for column in roles_of(parse_columns(text, "file.csv").by_kind()) if column.candidates]
+
+
+def best(recording: Recording, name: str, setting: str) -> object:
+    """The setting of the row with the most of a figure."""
+    return max(recording.measurements(), key=lambda m: m.values[name]).configuration[setting]
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heading", ["tok_s_mean", "img_s_avg", "req_s_p50", "tokens_s_avg", "GB_s_mean"])
+def test_a_rate_with_a_statistic_behind_is_no_time(heading: str) -> None:
+    text = columns(f"batch,{heading},watts", (1, 2, 4, 8), (50.0, 90.1, 162.5, 290.25), (203, 206, 212, 231))
+    assert judged(text)[heading] is Role.THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    "heading", ["throughput_loss", "performance_drop", "perf_loss", "latency_increase_ms", "energy_reduction_kJ"]
+)
+def test_a_change_of_a_figure_is_none(heading: str) -> None:
+    text = columns(f"clock_mhz,{heading},time_s", CLOCKS, (0.55, 0.42, 0.31, 0.22, 0.09, 0.01), TIMES)
+    assert judged(text) == {"clock_mhz": Role.GRAPHICS_CLOCK, heading: Role.FIGURE, "time_s": Role.TIME}
+
+
+@pytest.mark.parametrize("heading", ["tok/s/user", "tokens_per_s_per_user", "errors_per_s", "failures/s"])
+def test_what_each_user_sees_and_what_failed_are_no_rates_of_the_work(heading: str) -> None:
+    text = columns(f"concurrency,{heading},power_w", (1, 2, 4, 8), (80.5, 69.6, 60.6, 41.2), (251, 276, 301, 320))
+    assert judged(text)[heading] is Role.FIGURE
+
+
+@pytest.mark.parametrize("heading", ["core_seconds", "gpu_hours", "node-hours"])
+def test_a_time_that_several_spend_at_once_is_not_that_of_the_run(heading: str) -> None:
+    text = columns(f"threads,{heading},energy_J", (1, 2, 4, 8), (100.5, 107.2, 114.9, 121.3), (5800, 3537, 2355, 1901))
+    assert judged(text)[heading] is Role.FIGURE
+
+
+# --- of other work ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("energy", ["energy_mJ", "energy_per_batch_mJ"])
+def test_times_of_larger_batches_are_of_more_work(tmp_path: Path, energy: str) -> None:
+    text = columns(f"batch,latency_ms,{energy}", (1, 4, 16, 64), (2.35, 3.4, 7.9, 27.2), (394, 787, 2540, 11900))
+    recording = read(tmp_path, text)
+    assert best(recording, "batch/s", "batch") == 64
+    assert {goal.name for goal in recording.objective.front} <= {"batch/s", "batch/J"}
+    assert any(note == "'batch/s' is 'batch' over 'latency_ms'" for note in recording.notes)
+
+
+def test_times_of_a_whole_run_fall_with_larger_batches(tmp_path: Path) -> None:
+    text = columns("batch,time_s,energy_J", (1, 4, 16, 64), (90.5, 41.2, 22.3, 20.1), (9000, 5100, 4000, 4100))
+    recording = read(tmp_path, text)
+    assert recording.objective.goal.name == "energy_j"
+    assert not any("batch/s" in name for name in recording.value_names)
+
+
+def test_a_rate_of_samples_counts_before_one_of_batches(tmp_path: Path) -> None:
+    text = columns("batch,it_s,samples_s,power_w", (1, 4, 16), (5.0, 4.1, 2.25), (5.0, 16.4, 36.0), (203, 212, 231))
+    assert read(tmp_path, text).objective.front[0].name == "samples_s"
+
+
+@pytest.mark.parametrize("done", ["iterations", "launches", "frames", "steps", "samples_processed", "num_queries"])
+def test_what_was_done_in_runs_of_one_length_was_not_chosen(tmp_path: Path, done: str) -> None:
+    energies = (6252, 7500, 9660, 12840, 17340, 23400)
+    counts = (2684, 3467, 4110, 4688, 5455, 6000)
+    recording = read(tmp_path, columns(f"clock_mhz,{done},runtime_s,energy_J", CLOCKS, counts, (60.0,) * 6, energies))
+    assert recording.space().names == ("graphics_clock_mhz",)
+    assert best(recording, f"{done}/s", "graphics_clock_mhz") == 1410
+    assert best(recording, f"{done}/J", "graphics_clock_mhz") == 690
+
+
+def test_an_energy_of_one_span_is_not_of_the_work_of_a_rate() -> None:
+    rates, energies = (72.9, 81.8, 95.0, 107.0, 115.0, 120.0), tuple(60 * watts for watts in WATTS)
+    assert asked(columns("limit_w,tokens_per_s,energy_60s_J", (150, 200, 250, 300, 350, 400), rates, energies)) == [
+        "energy_60s_J"
+    ]
+    text = columns("clock_mhz,tokens_per_s,power_w,energy_J", CLOCKS, rates, WATTS, energies)
+    assert judged(text)["energy_J"] is Role.FIGURE
+
+
+def test_energy_over_time_that_no_board_draws_is_said_to_be_in_doubt(tmp_path: Path) -> None:
+    launches = tuple(500 * seconds * watts / 1e3 for seconds, watts in zip(TIMES, WATTS, strict=True))
+    recording = read(tmp_path, columns("clock_mhz,n_iter,mean_time_ms,energy_J", CLOCKS, (500,) * 6, TIMES, launches))
+    assert any("'energy_J' over 'mean_time_ms' is" in note and "is not certain" in note for note in recording.notes)
+
+
+# --- which column counts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["predicted", "expected", "theoretical", "estimated", "simulated"])
+@pytest.mark.parametrize("first", [True, False])
+def test_what_was_measured_counts_before_what_was_predicted(tmp_path: Path, word: str, first: bool) -> None:
+    measured = tuple(seconds * watts for seconds, watts in zip(TIMES, WATTS, strict=True))
+    names, cells = [f"{word}_energy_J", "actual_energy_J"], [(466, 2206, 2300, 2700, 3100, 3900), measured]
+    order = 1 if first else -1
+    text = columns(f"clock_mhz,{','.join(names[::order])},time_s", CLOCKS, *cells[::order], TIMES)
+    assert [m.values["energy_j"] for m in read(tmp_path, text).in_file_order()] == pytest.approx(measured)
+
+
+@pytest.mark.parametrize("heads", ["fwd_ms,bwd_ms", "prefill_time_s,decode_time_s", "compute_ms,comm_ms"])
+def test_the_first_part_of_a_run_is_not_taken_for_all_of_it(heads: str) -> None:
+    other = tuple(2 * time for time in TIMES)
+    assert asked(columns(f"clock_mhz,{heads},energy_mJ", CLOCKS, TIMES, other, WATTS)) == [heads.partition(",")[0]]
+
+
+def test_a_counter_that_runs_on_may_not_say_what_each_row_took() -> None:
+    stood = (3909769, 7437884, 10631880, 13530022, 16201100, 18700400)
+    text = columns("sm_clock,total_energy_consumption_mJ,elapsed_s", CLOCKS, stood, TIMES)
+    assert asked(text) == ["total_energy_consumption_mJ"]
+
+
+def test_a_dynamic_energy_beside_a_static_one_is_not_all() -> None:
+    text = columns("clock_mhz,time_s,static_energy_J,dynamic_energy_J", CLOCKS, TIMES, (20118,) * 6, (3174,) * 6)
+    assert asked(text) == ["dynamic_energy_J"]
+
+
+def test_a_figure_that_never_changes_gives_way_to_one_that_does(tmp_path: Path) -> None:
+    rows = [{"clock_mhz": c, "time_ms": t, "energy_mJ": t * w} for c, t, w in zip(CLOCKS, TIMES, WATTS, strict=True)]
+    document = {"results": rows, "total_time_s": 400.0, "total_energy_J": 99999.0, "baseline_clock_mhz": 1410}
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(document))
+    recording = read_recording(path)
+    assert len(recording) == 6
+    assert best(recording, "time_s", "graphics_clock_mhz") == 510
+
+
+def test_a_voltage_that_alone_tells_rows_apart_was_set() -> None:
+    text = columns(
+        "mV,MHz,Watts,FPS", (1063, 1000, 950, 900), (1905, 1905, 1905, 1905), (341, 312, 282, 255), (98,) * 4
+    )
+    assert judged(text)["mV"] is Role.PARAMETER
+    seen = columns("clock_mhz,voltage_mv,power_w,time_s", CLOCKS, (712, 718, 750, 800, 900, 1043), WATTS, TIMES)
+    assert judged(seen)["voltage_mv"] is Role.VOLTAGE
+
+
+@pytest.mark.parametrize("heading", ["Energy %", "power (% TDP)", "Power %"])
+def test_shares_are_no_energies_and_no_limits(heading: str) -> None:
+    text = columns(f"clock_mhz,time_ms,{heading}", CLOCKS, TIMES, (59.7, 56.3, 61.1, 70.5, 84.2, 100.0))
+    assert judged(text)[heading] is Role.UTILISATION
+
+
+@pytest.mark.parametrize("count", ["8,8,8,8,8,8", "1,2,4,8,16,32"])
+def test_a_power_over_gpus_is_taken_times_their_number(tmp_path: Path, count: str) -> None:
+    text = columns("num_gpus,power/GPU (W),time_s", tuple(map(int, count.split(","))), WATTS, TIMES)
+    text = text.replace("num_gpus,", "num_gpus,clock_mhz,", 1)
+    rows = text.splitlines()
+    text = "\n".join(
+        [rows[0], *(row.replace(",", f",{clock},", 1) for row, clock in zip(rows[1:], CLOCKS, strict=True))]
+    )
+    recording = read(tmp_path, text)
+    first = next(iter(recording.in_file_order()))
+    assert first.values["power_w"] == 104 * int(count.partition(",")[0])
+
+
+def test_variants_side_by_side_are_rows_of_each(tmp_path: Path) -> None:
+    half = tuple(time / 2 for time in TIMES)
+    for heads in ("naive_ms,opt_ms,naive_mJ,opt_mJ", "fp32_time_ms,fp16_time_ms,fp32_energy_mJ,fp16_energy_mJ"):
+        recording = read(
+            tmp_path, columns(f"clock_mhz,{heads}", CLOCKS, TIMES, half, WATTS, tuple(w / 2 for w in WATTS))
+        )
+        assert len(recording) == 12
+        fastest = min(recording.measurements(), key=lambda m: m.values["time_s"])
+        assert {"opt", "fp16"} & {*fastest.configuration.values()}
