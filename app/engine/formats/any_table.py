@@ -27,6 +27,7 @@ from ..space.search_space import MIXED_KERNELS
 from .cells import Table, of_text, read_cells
 from .columns import parse_columns
 from .entries import NO_VALUE, as_number
+from .figures import COUNTABLE, COUNTED_ALIKE, TOKENS
 from .headings import (
     ANSWERING,
     COME_AGAIN,
@@ -44,8 +45,9 @@ from .known_tables import as_its_tool_says
 from .prepared_table import prepared
 from .recording import MAXIMUM_PARAMETERS, Facts, Recording, RecordingBuilder
 from .remembered_roles import remembered
-from .roles import COUNTABLE, COUNTED_ALIKE, NAMED, NONE_IN_SOME, TOKENS, beside_main, main_column
+from .roles import NONE_IN_SOME
 from .service_table import read_service
+from .sheet import NAMED, beside_main, main_column
 from .table_columns import (
     APART,
     KERNELS,

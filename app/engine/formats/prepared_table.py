@@ -15,8 +15,10 @@ from ...base.formatting import counted
 from ...base.vocabulary import HEADINGS, PATTERNS, WORDS
 from .cells import Cell, Table, are, left_out_below, sums_up
 from .entries import as_number
+from .figures import COUNTABLE, COUNTED_ALIKE, TOKENS
 from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, by_itself, over, words_of
-from .roles import COUNTABLE, COUNTED_ALIKE, TOKENS, main_column, roles_of
+from .roles import roles_of
+from .sheet import main_column
 from .table_columns import (
     APART,
     CHOSEN_KERNEL,

@@ -12,7 +12,8 @@ from ...base.errors import InputError
 from .cells import Cell, Table
 from .entries import as_number
 from .headings import MEASURED, SET, Column, Floats, Role
-from .roles import NAMED, roles_of
+from .roles import roles_of
+from .sheet import NAMED
 
 OPTIONS: Final = ("parameters", "figures", "roles", "power_log")  # that say what the columns are
 KERNELS: Final = frozenset(("kernel", "kernel_name"))
@@ -94,9 +95,14 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
         If a column that the user names is not there.
     """
     requested = requested or TableColumns()
-    for asked, answer in table.judged:
-        if asked == requested:
-            return tuple(answer)
+    last = next((answer for asked, answer in table.judged if asked == requested), None)
+    if last is None:
+        last = _judged(table, requested)
+        table.judged[:] = [(requested, last)]
+    return tuple(last)
+
+
+def _judged(table: Table, requested: TableColumns) -> tuple[Column, ...]:
     names = _names(table, requested)
     known = {names[heading]: role for heading, role in table.roles.items()}
     cells = {names[heading]: table.cells(heading) for heading in table.columns}
@@ -114,9 +120,7 @@ def column_roles(table: Table, requested: TableColumns | None = None) -> tuple[C
     given |= {names[heading]: role for heading, role in requested.roles.items() if heading in names}
     left_to_it = known.keys() - given.keys()
     columns = roles_of(cells, known | given)
-    judged = tuple(_known(column) if column.heading in left_to_it else column for column in columns)
-    table.judged[:] = [(requested, judged)]
-    return judged
+    return tuple(_known(column) if column.heading in left_to_it else column for column in columns)
 
 
 def _known(column: Column) -> Column:

@@ -10,7 +10,8 @@ import numpy as np
 from ...base.errors import InputError
 from ..formats.columns import Columns
 from ..formats.headings import Column, Role, is_request
-from ..formats.roles import main_column, roles_of
+from ..formats.roles import roles_of
+from ..formats.sheet import main_column
 from .arrays import Floats
 
 _NAMED = {"clock": Role.OBSERVED_CLOCK, "power": Role.POWER, "time": Role.TIME, "rate": Role.THROUGHPUT}
