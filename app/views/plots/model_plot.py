@@ -354,7 +354,7 @@ def _minimum(fit: FrequencyFit) -> Line:
     clocks = np.linspace(float(sampled.min()), float(sampled.max()), 401)
     index = int(fit.energy(clocks).argmin())
     edge = ", at an end of the measured clocks: the minimum may lie beyond" if index in (0, len(clocks) - 1) else ""
-    return Line(name, _mhz(float(clocks[index])), f"where the fitted curve of energy per work is lowest{edge}")
+    return Line(name, _mhz(float(clocks[index])), f"where the fitted curve of {fit.minimised} is lowest{edge}")
 
 
 def _ridge(fit: FrequencyFit) -> Line:
@@ -370,15 +370,15 @@ def _ridge(fit: FrequencyFit) -> Line:
 
 def _optimum(fit: FrequencyFit) -> Iterator[Line]:
     if fit.optimum_mhz is None:
-        yield Line("Optimum", _UNKNOWN, "the clock of least energy per work; the points do not determine it")
+        yield Line("Optimum", _UNKNOWN, f"the clock of least {fit.minimised}; the points do not determine it")
         yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability")
     elif not fit.optimum_bracketed or fit.optimum_interval_mhz is None:
-        beyond = f"the clock of least energy per work lies at or beyond {_mhz(fit.optimum_mhz)}: measure beyond it"
+        beyond = f"the clock of least {fit.minimised} lies at or beyond {_mhz(fit.optimum_mhz)}: measure beyond it"
         yield Line("Optimum", "not bracketed", beyond)
         yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability; it needs clocks on both sides")
     else:
         low, high = fit.optimum_interval_mhz
-        every = "the clock of least energy per work, over all curves that explain the points, not the best one alone"
+        every = f"the clock of least {fit.minimised}, over all curves that explain the points, not the best one alone"
         yield Line("Optimum", _mhz(fit.optimum_mhz), every)
         yield Line("Interval", f"{low:.0f}–{high:.0f} MHz", "where the optimum lies with 95 % probability")
 
@@ -386,9 +386,9 @@ def _optimum(fit: FrequencyFit) -> Iterator[Line]:
 def _recommendation(fit: FrequencyFit) -> Line:
     name = "Recommendation"
     if fit.recommended_clock_mhz is None:
-        return Line(name, "none", "the points do not say which clock takes the least energy")
+        return Line(name, "none", f"the points do not say which clock has the least {fit.minimised}")
     loss = "" if fit.expected_loss is None else f", {100 * fit.expected_loss:.2g} % above the unknown best"
-    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least energy to expect{loss}"
+    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least {fit.minimised} to expect{loss}"
     return Line(name, _mhz(fit.recommended_clock_mhz), meaning)
 
 
