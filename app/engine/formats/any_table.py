@@ -166,7 +166,8 @@ def _figures_of(table: Table, requested: TableColumns, found: Sequence[Column]) 
         for column in found
         if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
     }
-    main = (main_column(found, Role.THROUGHPUT), _beside_speed(found, Role.EFFICIENCY))
+    beside = _beside_speed(found, Role.EFFICIENCY)
+    main = (main_column(found, Role.THROUGHPUT), beside if beside is not main_column(found, Role.EFFICIENCY) else None)
     first = [_called(column) for column in main if column is not None and requested.figures is None]
     return {name: result[name] for name in (*first, *result) if name in result}
 
