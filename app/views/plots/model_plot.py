@@ -214,7 +214,8 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         points, line, energy = (own or QColor(name) for name in (colours.orange, colours.blue, colours.green))
         axis = colours.text if own is not None else colours.green
         self.getAxis("right").setTextPen(axis)
-        self.setLabel("right", "Energy per work (lowest of the model = 1)", color=axis)
+        least = "Energy per work" if self._fit is None else self._fit.minimised.capitalize()
+        self.setLabel("right", f"{least} (lowest of the model = 1)", color=axis)
         self.used_points.setBrush(points)
         self.used_points.setPen(colours.base)
         self.unused_points.setPen(pg.mkPen(colours.grey, width=2))
@@ -270,7 +271,7 @@ def power_legend(fit: FrequencyFit, *, alone: bool = True) -> str:
     if not fit.used.all():
         entries.append((colours.grey, "✖", "left out of the fit"))
     if fit.identifiable:
-        entries += [(line, "━━", "model P(f) and its 95 % band"), (energy, "╍╍", "energy per work (right axis)")]
+        entries += [(line, "━━", "model P(f) and its 95 % band"), (energy, "╍╍", f"{fit.minimised} (right axis)")]
     if fit.identifiable and len(fit.rate):
         entries.append((energy, "◇", "the same as measured"))
     if fit.optimum_bracketed:
