@@ -44,6 +44,7 @@ MODEL: Final = "model"
 ROOFLINE: Final = "roofline"
 _MATTERS: Final = 0.05  # share from which on a parameter is named
 _MOST_NAMED: Final = 4
+_SAME_CLOCK: Final = 0.05  # relative: an observed clock this close to the requested one followed it
 _NO_INTERVAL: Final = "measured without intervals"
 
 
@@ -275,14 +276,41 @@ def _clocks(models: Models) -> Answer:
         )
         return Answer(f"No model of the clocks could be fitted: {why_not}.", "", MODEL)
     confidence = f"{counted(fit.points, 'point')}, R² {fit.r2:.3f}" if fit.r2 is not None else ""
-    clock = f"{fit.recommended_clock_mhz:.0f} MHz"
+    chosen_mhz, measured = fit.recommended_clock_mhz, fit.clock_mhz[fit.used]
+    low, high = fit.optimum_interval_mhz or (chosen_mhz, chosen_mhz)
+    words, where = f"the least energy per work is at {chosen_mhz:.0f} MHz", ""
     if not fit.optimum_bracketed or fit.optimum_interval_mhz is None:
-        edge = "at the edge of the clocks that were measured, so that it may lie beyond"
-        return Answer(f"A model of the clocks could be fitted; its optimum is {clock}, {edge}.", confidence, MODEL)
-    low, high = fit.optimum_interval_mhz
-    gain = f", {change_words(fit.energy_change, 'energy')} than {fit.baseline}" if fit.energy_change is not None else ""
-    words = f"A model of the clocks could be fitted; the least energy per work is at {clock}{gain}."
-    return Answer(words, f"optimum {low:.0f} to {high:.0f} MHz with 95 %; {confidence}", MODEL)
+        where = ", or at or beyond an end of the clocks that were measured"
+        if chosen_mhz in (measured.min(), measured.max()):
+            where = ", at the edge of the clocks that were measured, so that it may lie beyond"
+        words = f"its optimum is {chosen_mhz:.0f} MHz{where}"
+    else:
+        known = "with 95 %" if len(fit.rate) else "with 95 % if so"
+        confidence = f"optimum {low:.0f} to {high:.0f} MHz {known}; {confidence}"
+    overruled = not low <= chosen_mhz <= high
+    if overruled:
+        words = f"its optimum is {fit.optimum_mhz:.0f} MHz{where}, but the least energy per work was measured at "
+        words += f"{fit.best_measured_mhz:.0f} MHz"
+        words += f"; {chosen_mhz:.0f} MHz is recommended" if chosen_mhz != fit.best_measured_mhz else ""
+    if fit.energy_change is not None and (overruled or not where):
+        words += f", {change_words(fit.energy_change, 'energy')} than {fit.baseline}"
+    if not len(fit.rate):
+        words = f"if the work goes in proportion to the clock, as is assumed without a time or a rate, {words}"
+    return Answer(
+        f"A model of the clocks could be fitted; {words}{_least_left_out(fit, low, high)}.", confidence, MODEL
+    )
+
+
+def _least_left_out(fit: FrequencyFit, low_mhz: float, high_mhz: float) -> str:
+    """Name the reading with the least energy where the fit left it out, for the choices may still take it."""
+    if not len(fit.rate):  # where a limit acted, the clock that it ran at is not known
+        return ""
+    least = int((fit.power_w / fit.rate).argmin())
+    clock_mhz = float(fit.clock_mhz[least])
+    near = fit.best_measured_mhz is not None and abs(clock_mhz / fit.best_measured_mhz - 1) < _SAME_CLOCK
+    if fit.used[least] or near or low_mhz <= clock_mhz <= high_mhz:
+        return ""
+    return f"; a reading at {clock_mhz:.0f} MHz with less is left out of the fit"
 
 
 def _administrator(best: Measurement, plan: SessionPlan, of_model: FrequencyFit | None) -> Iterator[Answer]:

@@ -169,9 +169,24 @@ def _figures_of(table: Table, requested: TableColumns, found: Sequence[Column]) 
         for column in found
         if column.role in MEASURED and table.is_numeric(headings.get(column.heading, column.heading))
     }
-    rate = main_column(found, Role.THROUGHPUT)
-    first = _called(rate) if rate is not None and requested.figures is None else ""
-    return {name: result[name] for name in (first, *result) if name in result}
+    beside = _beside_speed(found, Role.EFFICIENCY)
+    main = (main_column(found, Role.THROUGHPUT), beside if beside is not main_column(found, Role.EFFICIENCY) else None)
+    first = [_called(column) for column in main if column is not None and requested.figures is None]
+    return {name: result[name] for name in (*first, *result) if name in result}
+
+
+def _stages(column: Column) -> set[str]:
+    """The stages of the work that a heading names; those that generate are one, and those that read a prompt."""
+    alike = {word: kind for kind in ("all_of_it", "part_of_it") for word in WORDS[kind]}
+    return {alike.get(word, word) for word in column.words & WORDS["stages"]}
+
+
+def _beside_speed(found: Sequence[Column], role: Role) -> Column | None:
+    """The column of a role that counts and is of no other stage of the work than the speed: prefill, decode."""
+    speed = main_column(found, Role.THROUGHPUT)
+    of_speed = _stages(speed) if speed is not None else set()
+    alike = (c for c in found if not of_speed or not _stages(c) or of_speed & _stages(c))
+    return main_column(alike, role)
 
 
 def _parameter_name(column: Column, taken: Mapping[str, str], requested: TableColumns) -> str:
@@ -274,6 +289,7 @@ def _figures(table: Table, columns: TableColumns, found: Sequence[Column]) -> tu
     """The figures by name, and ours among them; times and energies of different work are not ours."""
     cells = {name: [as_number(cell) for cell in table.columns[of]] for name, of in (columns.figures or {}).items()}
     main = {ours: main_column(found, role) for role, ours in _OURS.items()}
+    main["energy_per_work_j"] = _beside_speed(found, Role.WORK_ENERGY)
     ours = {name: (_called(column), column.scale) for name, column in main.items() if column is not None}
     if _of_a_step(found) is not None:
         ours.pop("time_s", None)
@@ -410,10 +426,10 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
     least = Goal("energy_j", False)
     if {"time_s", "energy_j"} <= set(names):
         return Objective(least, (Goal("time_s", False), least))
-    first, per_work = (main_column(found, role) for role in (Role.THROUGHPUT, Role.WORK_ENERGY))
+    first, per_work = main_column(found, Role.THROUGHPUT), _beside_speed(found, Role.WORK_ENERGY)
     others = [column for column in found if column.role is Role.THROUGHPUT and column is not first]
     rates = [_called(column) for column in ([] if first is None else [first, *others])]
-    said = main_column(found, Role.EFFICIENCY)
+    said = _beside_speed(found, Role.EFFICIENCY)
     for speed in (rate for rate in rates if rate in names):
         per_joule = Goal(_per_joule(speed), True)
         if said is not None and per_joule.name not in names:

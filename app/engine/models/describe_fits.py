@@ -42,9 +42,10 @@ def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau
     read: list[list[Cell]] = [
         [item.clock_mhz, item.power_w, item.scatter_w, item.readings, item.seconds] for item in plateaus
     ]
+    assumed = "" if len(fit.rate) else ", for work in proportion to the clock"
     listings = (
         Listing("Plateaus of the log", ("MHz", "W", "± W", "readings", "s"), read),
-        Listing("Other goals, against the fastest clock", ("", "MHz", "energy", "time"), against_fastest),
+        Listing(f"Other goals, against the fastest clock{assumed}", ("", "MHz", "energy", "time"), against_fastest),
         Listing(
             "Memory clocks, against the best and the fastest",
             ("memory MHz", "graphics MHz", "energy", "time"),
@@ -185,7 +186,7 @@ def _clock(
 def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
     """The clocks to choose from."""
     chosen = fit.recommended_clock_mhz
-    meaning = "" if chosen is None else f"{how_settable(chosen)}; least expected energy"
+    meaning = "" if chosen is None else f"{how_settable(chosen)}; least expected {fit.minimised}"
     yield _clock("Recommended clock", fit.recommended_clock_mhz, meaning=meaning, important=True)
     if fit.energy_change is not None:
         yield Figure("Energy there", change(1 + fit.energy_change), note=f"against {fit.baseline}")

@@ -43,7 +43,7 @@ from .tables import (
 )
 
 _LEAST_CLOCKS = 5  # of which the model can be fitted
-_LEAST_S = 1e-50  # a shorter time is no measurement
+_LEAST = 1e-50  # a shorter time, or less energy, is no measurement
 _BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
 _REMEDY = (
     "hold the load and lock one clock after the other (nvidia-smi -lgc) for 5 s each or longer, at 5 clocks or more; "
@@ -364,11 +364,11 @@ def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], name
 
 def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> Points:
     """Every measurement of a table as a point; the engine may append while we look."""
-    time_s = table.values(named.time or "time_s")
+    power = named.power or "power_w"
     arrays = {
         "clock_mhz": table.values(named.clock or "observed_clock_mhz"),
-        "power_w": table.values(named.power or "power_w"),
-        "rate": table.values(named.rate) if named.rate else 1.0 / np.where(time_s > _LEAST_S, time_s, np.nan),
+        "power_w": table.values(power),
+        "rate": table.values(named.rate) if named.rate else _speed_of(table, named.time, power),
         "voltage_mv": table.values("core_voltage_mv"),
         "temperature_c": table.values("temperature_c"),
     }
@@ -468,13 +468,26 @@ def caps_of_table(
     return [fit for fit in fits if fit is not None]
 
 
-def _speed_of(table: ResultTable) -> Floats:
-    """Runs per second, else the speed of which the work per joule is known."""
-    time_s, names = table.values("time_s"), table.value_names
+def _speed_of(table: ResultTable, time: str | None = None, power: str = "power_w") -> Floats:
+    """Runs per second, else the speed of which the work per joule is known, else what the power tells.
+
+    As of the columns of a file: power tells it beside the energy of a run or of a unit of work.
+    """
+    time_s, names = table.values(time or "time_s"), table.value_names
     rates = (name for name in names if f"{name.removesuffix('/s')}/J" in names or f"{name}/W" in names)
-    if np.isfinite(time_s).any() or (rate := next(rates, None)) is None:
-        return np.asarray(1.0 / np.where(time_s > 0, time_s, np.nan))
-    return table.values(rate)
+    per_joule = (name for name in ("work/J", *names) if name in names and name.endswith(("/J", "/W")))
+    if time or np.isfinite(time_s).any():
+        return _inverse(time_s)
+    if (rate := next(rates, None)) is not None:
+        return table.values(rate)
+    watts, efficiency = table.values(power), next(per_joule, None)
+    done = table.values(efficiency) if efficiency is not None else _inverse(table.values("energy_j"))
+    length = min(len(watts), len(done))  # the engine may append while we look
+    return watts[:length] * done[:length]
+
+
+def _inverse(values: Floats) -> Floats:
+    return np.asarray(1.0 / np.where(values > _LEAST, values, np.nan))
 
 
 def limit_effects(table: ResultTable, among: Rows | slice = slice(None)) -> tuple[LimitEffect, ...]:

@@ -124,7 +124,7 @@ def model_chart(fit: FrequencyFit) -> str:
     if fit.ridge_mhz is not None:
         drawing.rule(x=fit.ridge_mhz, words=f"ridge, {fit.ridge_mhz:.0f} MHz")
     if fit.optimum_mhz is not None:
-        drawing.rule(x=fit.optimum_mhz, class_="front", words=f"least energy, {fit.optimum_mhz:.0f} MHz")
+        drawing.rule(x=fit.optimum_mhz, class_="front", words=f"least {fit.minimised}, {fit.optimum_mhz:.0f} MHz")
     return drawing.text
 
 

@@ -214,7 +214,8 @@ class ModelPlot(pg.PlotWidget, InParts):  # type: ignore[misc]  # pyqtgraph has 
         points, line, energy = (own or QColor(name) for name in (colours.orange, colours.blue, colours.green))
         axis = colours.text if own is not None else colours.green
         self.getAxis("right").setTextPen(axis)
-        self.setLabel("right", "Energy per work (lowest of the model = 1)", color=axis)
+        least = "Energy per work" if self._fit is None else self._fit.minimised.capitalize()
+        self.setLabel("right", f"{least} (lowest of the model = 1)", color=axis)
         self.used_points.setBrush(points)
         self.used_points.setPen(colours.base)
         self.unused_points.setPen(pg.mkPen(colours.grey, width=2))
@@ -270,7 +271,7 @@ def power_legend(fit: FrequencyFit, *, alone: bool = True) -> str:
     if not fit.used.all():
         entries.append((colours.grey, "✖", "left out of the fit"))
     if fit.identifiable:
-        entries += [(line, "━━", "model P(f) and its 95 % band"), (energy, "╍╍", "energy per work (right axis)")]
+        entries += [(line, "━━", "model P(f) and its 95 % band"), (energy, "╍╍", f"{fit.minimised} (right axis)")]
     if fit.identifiable and len(fit.rate):
         entries.append((energy, "◇", "the same as measured"))
     if fit.optimum_bracketed:
@@ -354,7 +355,7 @@ def _minimum(fit: FrequencyFit) -> Line:
     clocks = np.linspace(float(sampled.min()), float(sampled.max()), 401)
     index = int(fit.energy(clocks).argmin())
     edge = ", at an end of the measured clocks: the minimum may lie beyond" if index in (0, len(clocks) - 1) else ""
-    return Line(name, _mhz(float(clocks[index])), f"where the fitted curve of energy per work is lowest{edge}")
+    return Line(name, _mhz(float(clocks[index])), f"where the fitted curve of {fit.minimised} is lowest{edge}")
 
 
 def _ridge(fit: FrequencyFit) -> Line:
@@ -370,15 +371,15 @@ def _ridge(fit: FrequencyFit) -> Line:
 
 def _optimum(fit: FrequencyFit) -> Iterator[Line]:
     if fit.optimum_mhz is None:
-        yield Line("Optimum", _UNKNOWN, "the clock of least energy per work; the points do not determine it")
+        yield Line("Optimum", _UNKNOWN, f"the clock of least {fit.minimised}; the points do not determine it")
         yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability")
     elif not fit.optimum_bracketed or fit.optimum_interval_mhz is None:
-        beyond = f"the clock of least energy per work lies at or beyond {_mhz(fit.optimum_mhz)}: measure beyond it"
+        beyond = f"the clock of least {fit.minimised} lies at or beyond {_mhz(fit.optimum_mhz)}: measure beyond it"
         yield Line("Optimum", "not bracketed", beyond)
         yield Line("Interval", _UNKNOWN, "where the optimum lies with 95 % probability; it needs clocks on both sides")
     else:
         low, high = fit.optimum_interval_mhz
-        every = "the clock of least energy per work, over all curves that explain the points, not the best one alone"
+        every = f"the clock of least {fit.minimised}, over all curves that explain the points, not the best one alone"
         yield Line("Optimum", _mhz(fit.optimum_mhz), every)
         yield Line("Interval", f"{low:.0f}–{high:.0f} MHz", "where the optimum lies with 95 % probability")
 
@@ -386,9 +387,9 @@ def _optimum(fit: FrequencyFit) -> Iterator[Line]:
 def _recommendation(fit: FrequencyFit) -> Line:
     name = "Recommendation"
     if fit.recommended_clock_mhz is None:
-        return Line(name, "none", "the points do not say which clock takes the least energy")
+        return Line(name, "none", f"the points do not say which clock has the least {fit.minimised}")
     loss = "" if fit.expected_loss is None else f", {100 * fit.expected_loss:.2g} % above the unknown best"
-    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least energy to expect{loss}"
+    meaning = f"{how_settable(fit.recommended_clock_mhz)}; the least {fit.minimised} to expect{loss}"
     return Line(name, _mhz(fit.recommended_clock_mhz), meaning)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,10 @@ from app.engine.analysis.charts import CHARTS
 from app.engine.analysis.session_analysis import analyse
 from app.engine.analysis.tradeoff import Load
 from app.engine.formats.read import read_recording
+from app.engine.models.clock_fits import ClockFit
+from app.engine.models.describe_fits import describe_fit
+from app.engine.models.fit.frequency import fit_frequency_model
+from app.engine.models.fit.points import Points
 from app.engine.models.roofline.points import recorded_sweeps
 from app.engine.results.measurement import Measurement, State
 from app.engine.results.objectives import Goal, Objective
@@ -149,6 +155,78 @@ def test_an_optimum_at_an_end_of_the_clocks_may_lie_beyond() -> None:
     table = over_clocks((1300, 1400, 1500, 1600, 1700, 1800, 1900))
     models = models_of(table, plan_for(table.space, LEAST_ENERGY))
     assert "it may lie beyond" in about(said(table, models), "A model of the clocks").sentence
+
+
+def waits(clock: float) -> tuple[float, float]:
+    """W, and work a second, where most of the time does not shrink with the clock: P/rate is least near 930 MHz."""
+    return 50 + 0.05 * clock * (1 + 0.002 * max(0.0, clock - 1200)) ** 2, 1 / (0.7 + 600 / clock)
+
+
+def of_first_figure(table: ResultTable, models: Models) -> list[Answer]:
+    goal = Objective(Goal(table.value_names[0], False))
+    return answers(analyse(table, goal), plan_for(table.space, goal), models)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        lambda watts, rate: {"power_w": watts, "tok/s": rate, "tok/J": rate / watts},
+        lambda watts, rate: {"power_w": watts, "GFLOPS": rate, "GFLOPS/W": rate / watts},
+        lambda watts, rate: {"power_w": watts, "work/J": rate / watts},
+        lambda watts, rate: {"power_w": watts, "energy_j": watts / rate},
+    ],
+)
+def test_the_model_of_the_clocks_uses_the_speed_that_was_measured(
+    figures: Callable[[float, float], dict[str, float]],
+) -> None:
+    """Power over clock is least at 1200 MHz here."""
+    clocks = tuple(range(600, 2001, 50))
+    setting = Parameter("graphics_clock_mhz", clocks, device_setting=True)
+    table = table_of(space(setting), {row: figures(*waits(clock)) for row, clock in enumerate(clocks)})
+    models = models_of(table, plan_for(table.space, LEAST_ENERGY))
+    assert models.clocks is not None
+    assert models.clocks.fit is not None
+    assert models.clocks.fit.recommended_clock_mhz == pytest.approx(930, abs=50)
+    clock = about(of_first_figure(table, models), "A model of the clocks could be fitted")
+    assert "82 % less energy than" in clock.sentence
+    assert "in proportion" not in clock.sentence
+
+
+def test_without_a_speed_the_optimum_stands_beside_what_it_assumes_of_the_work() -> None:
+    clocks = tuple(range(600, 2001, 100))
+    setting = Parameter("graphics_clock_mhz", clocks, device_setting=True)
+    table = table_of(space(setting), {row: {"power_w": waits(clock)[0]} for row, clock in enumerate(clocks)})
+    models = models_of(table, plan_for(table.space, LEAST_ENERGY))
+    clock = about(of_first_figure(table, models), "A model of the clocks could be fitted")
+    assert "if the work goes in proportion to the clock, as is assumed without a time or a rate, the" in clock.sentence
+    assert "with 95 % if so" in clock.confidence
+    assert models.clocks is not None
+    assert models.clocks.fit is not None
+    described = describe_fit(models.clocks.fit)
+    assert "least expected power per clock" in described.figures[0].meaning
+    assert described.listings[0].title.endswith("for work in proportion to the clock")
+
+
+def said_of_the_clocks(points: Points) -> str:
+    models = Models(ClockFit(fit_frequency_model(points), None, "a test"), "", None)
+    table = over_clocks(tuple(range(600, 2001, 100)))
+    return about(said(table, models), "A model of the clocks").sentence
+
+
+def test_where_the_least_measured_energy_lies_outside_of_the_optimum_both_are_said() -> None:
+    """No clock near 1200 MHz was measured."""
+    clock = np.array([300.0, 500, 900, 1500, 1700, 1900])
+    power = 60 + 0.1 * clock * (1 + 0.002 * np.maximum(0.0, clock - 1200)) ** 2
+    words = said_of_the_clocks(Points(clock, power, rate=clock))
+    assert re.search(r"; its optimum is 1[12]\d\d MHz, but the least energy per work was measured at 900 MHz, ", words)
+
+
+def test_a_reading_that_the_fit_leaves_out_is_named_where_it_has_the_least_energy() -> None:
+    clock = np.arange(600.0, 2001.0, 100.0)
+    power, rate = np.array([waits(each) for each in clock]).T
+    power[clock == 1600] *= 0.1
+    words = said_of_the_clocks(Points(clock, power, rate=rate))
+    assert words.endswith("; a reading at 1600 MHz with less is left out of the fit.")
 
 
 def test_where_nothing_was_set_an_administrator_could_lower_the_clock() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.base.errors import InputError
+from app.engine.analysis.costs import costs_of
 from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role
@@ -222,3 +224,23 @@ def test_a_rate_that_was_asked_for_is_a_setting_and_what_came_of_it_the_speed() 
     columns = found("target_fps,fps,energy_j\n10,9.9,12.1\n20,19.5,22.9\n25,21.0,24.7\n30,21.1,24.8\n")
     assert columns["target_fps"].role is Role.PARAMETER
     assert columns["fps"].role is Role.THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    ("energies", "goal", "more"),
+    [
+        ("Prefill J/tok,Decode J/tok", "min:Decode J/tok", 6.8 / 2.5),
+        ("Prefill tok/J,Decode tok/J", "max:Decode tok/J", 2.5 / 6.8),
+        ("Prefill J/tok,Prefill J/tok of one", "max:Decode tok/s", math.nan),
+    ],
+)
+def test_the_energy_of_another_stage_than_the_speed_is_not_put_beside_it(
+    tmp_path: Path, energies: str, goal: str, more: float
+) -> None:
+    """Prefill reads a prompt and decoding writes the answer: of the last table no energy of that is known."""
+    rows = ("150,3610,50.8,0.04,2.5", "300,5590,58.6,0.05,4.6", "450,6678,59.8,0.06,6.8")
+    head = f"Power Limit [W],Prefill tok/s,Decode tok/s,{energies}"
+    recording = read(tmp_path, "\n".join((head, *rows, "")))
+    assert str(recording.objective.goal) == goal
+    costs = costs_of(recording.table())
+    assert costs.energy_j[-1] / costs.energy_j[0] == pytest.approx(more, nan_ok=True)

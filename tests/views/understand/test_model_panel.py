@@ -407,6 +407,20 @@ def test_what_the_points_do_not_determine_is_explained_as_such(h200: FrequencyFi
     assert "may lie beyond" in falling["Curve minimum"][1]
 
 
+def test_without_a_speed_no_energy_is_named(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    """Power over clock is no energy unless the work goes in proportion to the clock."""
+    fit = fit_frequency_model(Points(h200.clock_mhz, h200.power_w))
+    lines = lines_of(fit)
+    assert "of least power per clock" in lines["Optimum"][1]
+    assert "the least power per clock to expect" in lines["Recommendation"][1]
+    assert not any("energy" in meaning for _, meaning in lines.values())
+    finish(lab, fit)
+    assert "power per clock (right axis)" in panel.legend.text().replace("&nbsp;", " ")
+    assert panel.plot.getAxis("right").labelText == "Power per clock (lowest of the model = 1)"
+    finish(lab, h200)
+    assert panel.plot.getAxis("right").labelText == "Energy per work (lowest of the model = 1)"
+
+
 def test_the_recommended_clock_is_applied_to_the_board_that_was_measured(
     lab: Lab, panel: ModelPanel, h200: FrequencyFit
 ) -> None:

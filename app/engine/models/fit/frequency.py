@@ -261,6 +261,11 @@ class FrequencyFit(Quality, Optimum, Parameters, Samples):
     untouched_rate: float | None = field(default=None, metadata=_DRAWN)  # its speed
 
     @property
+    def minimised(self) -> str:
+        """The figure that is least at the optimum; without a measured speed no energy of the work is known."""
+        return "energy per work" if len(self.rate) else "power per clock"
+
+    @property
     def energy_change(self) -> float | None:
         """Energy per work at the recommended clock over that of `baseline`, less 1; None without a measured speed."""
         if self.recommended_clock_mhz is None or not len(self.rate):
