@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final
+
+from .vocabulary import PATTERNS
 
 Plain = str | int | float | bool | None
 
@@ -22,6 +24,9 @@ _OF_WORK: Final = re.compile(r"time|latency|tok|throughput|flops|_ms|rate$")
 _SEVERAL: Final = 5  # objects, of which some may have other names
 _MOST: Final = 0.7  # share of them that have a name in common
 _SUMMARY: Final = 3  # figures beside lists: these are what was summed up
+_TOTAL: Final = re.compile(r"(?i)(grand_?)?total[_ ].*(time|duration|energy|joule|power|watt|[kmg]?wh|_[smj])")
+_BOARDS: Final = re.compile(r"(?i)(per_)?(gpu|device|board|card|accelerator|rank)s?")
+_OF_A_RUN: Final = re.compile(r"latency|tok|throughput|flops|_ms|rate$|duration|runtime")
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -111,7 +116,9 @@ def _of_list(items: list[Any], above: Mapping[str, Any], depth: int) -> list[dic
     """The objects of a list; where each holds a longer list of its own, the rows of those."""
     if not items or not all(isinstance(item, dict) for item in items):
         return []
-    inner = [_best_list(_without_single(item), above, depth + 1) for item in items] if depth < _DEEPEST else []
+    items = [dict(_with_boards(item)) for item in items]
+    deeper = items if depth < _DEEPEST else []
+    inner = [_best_list(_without_single(item), above, depth + 1, of_all=False) for item in deeper]
     if inner and all(len(rows) > 1 for rows in inner):
         return [row for rows in inner for row in rows]
     if all(map(_are_side_by_side, items)):
@@ -119,15 +126,38 @@ def _of_list(items: list[Any], above: Mapping[str, Any], depth: int) -> list[dic
     return [{**above, **item} for item in items]
 
 
+def _with_boards(item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """A run with what its boards drew, which stand in a list, each under its number; another item as it is."""
+    for key, value in item.items():
+        of_boards = isinstance(value, list) and _BOARDS.fullmatch(key) and all(isinstance(each, dict) for each in value)
+        listed = value if of_boards else ()
+        inner = " ".join(name.lower() for board in listed for name in board)
+        beside = " ".join(name.lower() for name, each in item.items() if _is_plain(each))
+        energies = "energy" in inner or "joule" in inner
+        of_one_run = _OF_A_RUN.search(beside) or (energies and "time" in beside.replace("timestamp", ""))
+        if len(listed) > 1 and of_one_run and (energies or "power" in inner) and not _OF_WORK.search(inner):
+            for number, board in enumerate(listed):
+                yield f"gpu {number}", {name: each for name, each in board.items() if _FIGURE.search(name.lower())}
+        else:
+            yield key, value
+
+
 def _without_single(item: Mapping[str, Any]) -> dict[str, Any]:
     """Without the requests, samples and bins that one row was made of."""
     return {key: value for key, value in item.items() if not (_SINGLE.search(key) and isinstance(value, list | dict))}
 
 
-def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int) -> list[dict[str, Any]]:
-    """The longest list of rows below an object, with what is said on the way to it."""
+def _best_list(
+    document: Mapping[str, Any], above: Mapping[str, Any], depth: int, *, of_all: bool = True
+) -> list[dict[str, Any]]:
+    """The longest list of rows below an object, with what is said on the way to it, but for what sums rows up.
+
+    What is said in a row of another list, where it is not `of_all` rows, may be what was measured.
+    """
     if depth > _DEEPEST:
         return []
+    if of_all and (figures := set(_figures_in_lists(document))):
+        document = dict(_without_sums(document, figures))
     plain = {**above, **{key: value for key, value in document.items() if _is_plain(value)}}
     for key, value in document.items():  # the settings of what follows
         if isinstance(value, dict) and not _holds_rows(value):
@@ -140,12 +170,32 @@ def _best_list(document: Mapping[str, Any], above: Mapping[str, Any], depth: int
             found.append(rows := _of_list(value, plain, depth))
             listed |= {key: rows} if rows and _OF_WORK.search(" ".join(map(str, rows[0])).lower()) else {}
         elif isinstance(value, dict):
-            found.append(rows := _best_list(value, plain, depth + 1))
+            found.append(rows := _best_list(value, plain, depth + 1, of_all=of_all))
             by_key |= {key: rows} if rows else {}
     for named in (by_key, listed):
         if len({tuple(rows[0]) for rows in named.values()}) == 1 < len(named):  # rows of one kind, under their names
             found.append([{_key_name(plain): key, **row} for key, rows in named.items() for row in rows])
     return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
+
+
+def _figures_in_lists(value: object) -> Iterator[str]:
+    """The figures in the first objects of the lists below, by their names."""
+    for each in value.values() if isinstance(value, dict) else ():
+        first = each[0] if isinstance(each, list) and each else each
+        yield from (name for name, _ in flattened(first) if first is not each and _FIGURE.search(name.lower()))
+        yield from _figures_in_lists(first)
+
+
+def _without_sums(document: Mapping[str, Any], figures: Set[str]) -> Iterator[tuple[str, Any]]:
+    """What is said beside rows with these figures that is of each: no best, mean or other row, no sum, and no total."""
+    for key, value in document.items():
+        if not isinstance(value, dict) or _holds_rows(value):
+            if not (_is_plain(value) and _TOTAL.match(key)):
+                yield key, value
+            continue
+        own = {n for n, each in flattened(value) if isinstance(each, int | float) and _FIGURE.search(n.lower())}
+        if not (own and own <= figures) and not PATTERNS["summary"].fullmatch(key):
+            yield key, {name: each for name, each in value.items() if not _TOTAL.match(name)}
 
 
 def _key_name(above: Mapping[str, Any]) -> str:

@@ -43,6 +43,11 @@ _FLAGS: Final = {"true": True, "false": False}
 _MOST_COLUMNS: Final = 1000
 _PIECES: Final = re.compile(r"([A-Za-z]*)[-_=.]?(\d+(?:\.\d+)?)")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+\.?\d*|[+-]?\.\d+) ?([^\d\s()]\S*)(?: \([^()]*\))?")
+_SAID_UNIT: Final = re.compile(r"(\w+) (?:is |are )?in (\w+)")
+_POWER_OF_TEN: Final = re.compile(r"(.*[\[(]) *(?:[x×*·] ?)?(?:10 ?(?:\^|\*\*) ?|1e)([+-]?\d{1,2}) +([A-Za-zµ]+[\])])")
+_SCALED: Final = (
+    "is taken times the power of ten in its heading: it is not certain, some write there by what it was multiplied"
+)
 _DURATION: Final = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")  # days, hours, minutes and seconds
 _PANEL: Final = re.compile(  # of results, as a benchmark prints it
     r"(?:^=+ ?[^=\n]*\w[^=\n]*=+\n|^=+\n= PERFORMANCE OVERVIEW *\n=+\n)(.+?)(?:^=+$|\Z)", re.MULTILINE | re.DOTALL
@@ -124,14 +129,24 @@ def read_cells(path: Path) -> Table:
     known = _of_metrics(text, path)
     if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
         known = known or _of_markdown(text, path) or _of_printed(text, path) or _of_pairs(text, path)
-    return known or _of_arranged(parse_columns(text, str(path)), path)
+    return known or _with_units_of_remarks(_of_arranged(parse_columns(text, str(path)), path), text)
+
+
+def _with_units_of_remarks(table: Table, text: str) -> Table:
+    """The table with the units that lines with # say, '# time in us, energy in mJ', in columns of their own."""
+    remarks = " ".join(re.findall(r"^#.*", text, re.MULTILINE))
+    said = ((name, unit) for name, unit in _SAID_UNIT.findall(remarks) if name in table.columns)
+    units = {f"units.{name}": [unit] * len(table) for name, unit in said if unit.lower() in UNITS}
+    return table.having({**table.columns, **units})
 
 
 def _of_arranged(columns: Columns, path: Path) -> Table:
     """A table, its wide columns as rows, with a note where only the name of the file says what its cells are."""
     long = _by_quantity(arranged(columns, path.stem))
     note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
-    return replace(of_text(long, path), notes=(note,) * (path.stem in long.cells.keys() - columns.cells.keys()))
+    named = (note,) * (path.stem in long.cells.keys() - columns.cells.keys())
+    scaled = (f"'{name}' {_SCALED}" for name in columns.cells if _POWER_OF_TEN.fullmatch(name))
+    return replace(of_text(long, path), notes=(*named, *scaled))
 
 
 def _by_quantity(columns: Columns) -> Columns:
@@ -143,7 +158,7 @@ def _by_quantity(columns: Columns) -> Columns:
     headings = _headings_by_kind(texts.get(name, ()), units)
     figures = [n for n in texts if any("." in cell and NUMBER.fullmatch(cell) for cell in texts[n])]
     said = _that_counts([n for n in figures if columns.is_numeric(n)])
-    if not said or not any(by_itself(each, np.ones(2)).role in ANSWERING for each in headings.values()):
+    if not said or not _are_quantities(headings):
         return columns
     labels = [n for n in texts if n not in (*figures, *named) and not _follows(texts[n], texts[name])]
     runs: dict[tuple[str, ...], dict[str, str]] = {}
@@ -153,6 +168,12 @@ def _by_quantity(columns: Columns) -> Columns:
     if len(runs) < 2 or sum(map(len, runs.values())) < len(columns):  # or one comes twice
         return columns
     return Columns(columns.where, _in_columns(runs, labels, headings.values()), 1)
+
+
+def _are_quantities(headings: Mapping[str, str]) -> bool:
+    """Tell whether one of the headings of kinds is known, and they are not several units of one quantity."""
+    of_one = len({UNITS.get(kind.lower(), (kind,))[0] for kind in headings}) == 1
+    return not of_one and any(by_itself(heading, np.ones(2)).role in ANSWERING for heading in headings.values())
 
 
 def _in_columns(
@@ -341,6 +362,8 @@ def _with_units_above(name: str, cells: Sequence[str]) -> tuple[str, Sequence[st
     """'75.1 W (mean)' in all cells of a column are 75.1, and W stands in its heading; 'kJ' beside 'J' becomes J."""
     if {*words_of(name)} & WORDS["time"] and all(map(_DURATION.fullmatch, cells)):
         return f"{name} (s)", [*map(_seconds, cells)]
+    if (scaled := _POWER_OF_TEN.fullmatch(name)) and all(map(NUMBER.fullmatch, cells)):  # 'time (x10^-3 s)'
+        return f"{scaled[1]}{scaled[3]}", [f"{float(cell) * 10.0 ** int(scaled[2]):.12g}" for cell in cells]
     cells = _in_one_unit(cells)
     found = [_WITH_UNIT.fullmatch(cell) for cell in cells if cell.lower() not in UNKNOWN]
     units = {each and each[2] for each in found}

@@ -11,19 +11,24 @@ import csv
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from ...base.files import byte_chunks, read_text
 from ...base.json_rows import flattened
 from ...base.paths import resources
 from ...base.text import json_or_none
+from ...base.vocabulary import PATTERNS
 from ..results.measurement import Value
 from .cells import NUMBER
 from .entries import as_number
+from .headings import Column, Role, by_itself
+from .roles import main_column
 
 _TABLE: Final = tomllib.loads((resources() / "serving_benchmarks.toml").read_text(encoding="utf-8"))
 _SETTINGS: Final[Mapping[str, Sequence[str]]] = _TABLE["settings"]
@@ -40,6 +45,9 @@ _FORMAT, _IN_NAME, _POWER = (re.compile(_TABLE[name], re.IGNORECASE) for name in
 Flat = Mapping[str, Any]
 Settings = dict[str, Value]
 Times = tuple[float, float, bool]  # beginning and end, and whether they name a time zone
+_Drawn = tuple[dict[str, float], tuple[str, ...]]
+_MEASURED: Final = (Role.ENERGY, Role.POWER)
+_LEAST_W, _MOST_W = 5.0, 1e6  # that a service draws
 _OFF: Final = 0.05  # share by which a rate may differ from tokens over time
 
 
@@ -58,6 +66,7 @@ class ServedRun:
     zoned: bool  # False: written without a time zone, and taken for this machine's
     boards: int  # that the parallelism needs; 0: it is not said
     watts: Mapping[str, float] = field(default_factory=dict)  # the mean power of each board, where the file holds it
+    is_of_all: bool = False  # `watts` is the power of the whole service, by a key of the file
     said: tuple[str, ...] = ()  # what the user should know
 
 
@@ -87,12 +96,41 @@ def _of_vllm(path: Path, item: dict[str, Any]) -> ServedRun | None:
     told = [each for kind in ("prefill", "decode") for each in _objects(server, kind)] or [server]
     said = {key: v for key, v in item.items() if not isinstance(v, dict | list) and key != "concurrency"}  # observed
     flat = {**dict(flattened({"server": told[0]})), **said}
+    figures = {key: as_number(v) for key, v in flattened({**item, "server_info": None}) if as_number(v) > 0}
+    measured = {key: by_itself(key, np.array([v])) for key, v in figures.items()}
     own = {key: _value(v) for key, v in said.items() if v is not None and not _NO_SETTING.fullmatch(key)}
+    own = {key: v for key, v in own.items() if key not in measured or measured[key].role not in _MEASURED}
     boards = sum(_boards_of(_settings(dict(flattened(each)))) for each in told)
     end_s, zoned = _time(said.get("date"), "%Y%m%d-%H%M%S")  # written once the run has ended
     times = (end_s - as_number(said.get("duration")), end_s, zoned)
-    tool = "SGLang" if server or "total_throughput" in said else "vLLM"
-    return _run(path, tool, flat, {**_settings(flat), **own}, times, boards=boards)
+    tool = "SGLang" if server or "total_throughput" in said or "sglang" in str(said.get("backend")) else "vLLM"
+    run = _run(path, tool, flat, {**_settings(flat), **own}, times, boards=boards)
+    watts, doubts = _drawn(measured.values(), figures, run.boards if run else 0)
+    return run and replace(run, watts=watts, is_of_all=bool(watts), said=(*run.said, *doubts))
+
+
+def _drawn(columns: Collection[Column], figures: Mapping[str, float], boards: int) -> _Drawn:
+    """The mean power of a service in W by the energy of its run or a power in the file, and what is not certain."""
+    doubts: list[str] = []
+    watts: dict[str, float] = {}
+    for role, over_s in ((Role.ENERGY, figures.get("duration", math.nan)), (Role.POWER, 1.0)):
+        if (column := main_column(columns, role)) is None:
+            continue
+        key, of_one = column.heading, PATTERNS["of_one_board"].search(column.heading) is not None
+        scale = (1.0 if math.isnan(column.scale) else column.scale) * (max(boards, 1) if of_one else 1)
+        watt = figures[key] * scale / over_s
+        if not _LEAST_W < watt < _MOST_W:
+            doubts.append(f"'{key}' of the file is not read: as of the whole run it would be {watt:.3g} W")
+            continue
+        watts[key] = watt
+        if of_one:
+            number = f": it is taken times {boards}" if boards else ", and how many there were is not said"
+            doubts.append(f"'{key}' is of one board{number}")
+        elif boards > 1 and "total" not in column.words:
+            doubts.append(f"'{key}' is taken for that of all boards: it is not certain, it may be of one")
+    if watts and max(watts.values()) > (1 + _OFF) * min(watts.values()):
+        doubts.append(f"the file says {' and '.join(f'{watt:.4g} W by {key}' for key, watt in watts.items())}")
+    return dict(list(watts.items())[:1]), tuple(doubts)
 
 
 def _of_aiperf(path: Path, item: dict[str, Any]) -> ServedRun | None:

@@ -78,10 +78,15 @@ def read_service(path: Path, beside: Sequence[str] = ()) -> Table | None:
             elif beside and not served and not Path(name).is_dir():
                 what = "no result of a known benchmark of a server, nor a log of power"
                 raise InputError(what, str(file), "leave it out")
-    runs = list({(run.tokens, round(run.figures["duration_s"], 6)): run for run in runs}.values())
+    runs = list({(*run.tokens, round(run.figures["duration_s"], 6), _asked_for(run)): run for run in runs}.values())
     if not runs and beside:
         raise InputError("no result of a known benchmark of a server is among the files", str(path), "name one")
     return _table(path, runs, logs, asked=bool(beside)) if runs else None
+
+
+def _asked_for(run: ServedRun) -> tuple[Cell, ...]:
+    """The load of a run: where another one was asked for, it is no other copy of the same result."""
+    return tuple(run.settings.get(name) for name in ("request_rate", "concurrency"))
 
 
 def _files(path: Path) -> list[Path]:
@@ -107,7 +112,8 @@ def _table(path: Path, runs: Sequence[ServedRun], logs: Sequence[Logged], *, ask
         notes += [*run.said, *([f"{counted(run.boards, 'board')} by the parallelism"] if run.boards else [])]
         try:
             watts = watts or _watts(run, logs, notes)
-            notes.append(f"power is that of {counted(len(watts), 'board')}: {', '.join(watts)}")
+            of = "the file, by" if run.is_of_all else f"{counted(len(watts), 'board')}:"
+            notes.append(f"power is that of {of} {', '.join(watts)}")
         except InputError as error:
             refused.append(error)
             notes.append(f"no power: {error.what} ({error.remedy})")
@@ -139,7 +145,8 @@ def _row(run: ServedRun, work: str, watts: Mapping[str, float]) -> dict[str, Cel
     rate, total = run.figures["output_tokens_per_s"], run.figures.get("total_tokens_per_s", math.nan)
     if not rate > 0:
         return {**row, "error": "no request was answered"}
-    power_w, boards = math.fsum(watts.values()) or math.nan, len(watts) or run.boards or math.nan
+    boards = (0 if run.is_of_all else len(watts)) or run.boards or math.nan
+    power_w = math.fsum(watts.values()) or math.nan
     drawn = {"power_w": power_w, "energy_j": power_w / rate, "energy_per_token_j": power_w / rate}
     drawn |= {"energy_per_total_token_j": power_w / total, "run_energy_j": power_w * run.figures["duration_s"]}
     known = {**run.figures, "boards": boards, "time_s": 1 / rate, **drawn}

@@ -277,6 +277,42 @@ def test_a_run_that_answered_nothing_failed_and_one_that_is_given_twice_counts_o
     assert states == {1.0: "", 8.0: "error: no request was answered"}
 
 
+@pytest.mark.parametrize(
+    ("said", "power_w", "note"),
+    [
+        ({"energy_joules": 50_000.0, "avg_gpu_power_w": 400}, 400, "power is that of the file, by energy_joules"),
+        ({"total_energy_kwh": 50_000 / 3.6e6}, 400, "power is that of the file, by total_energy_kwh"),
+        ({"power": {"mean_w": 400, "max_w": 600}}, 400, "power is that of the file, by power.mean_w"),
+        ({"avg_power_per_gpu_w": 100, "tp": 4}, 400, "'avg_power_per_gpu_w' is of one board: it is taken times 4"),
+        ({"avg_power_per_gpu_w": 400}, 400, "is of one board, and how many there were is not said"),
+        ({"avg_power_w": 400, "tp": 4}, 400, "'avg_power_w' is taken for that of all boards: it is not certain"),
+        ({"energy_j": 50_000, "power_w": 200}, 400, "the file says 400 W by energy_j and 200 W by power_w"),
+        ({"energy_j": 0.2}, None, "'energy_j' of the file is not read: as of the whole run it would be 0.0016 W"),
+        ({"power_limit_w": 300}, None, "no power"),
+    ],
+)
+def test_an_energy_or_a_power_in_a_result_is_that_of_the_run(
+    tmp_path: Path, said: dict[str, Any], power_w: float | None, note: str
+) -> None:
+    run = {"request_rate": 8, "duration": 125.0, "completed": 1000, "total_input_tokens": 512_000}
+    run |= {"total_output_tokens": 256_000, "output_throughput": 2048, "mean_ttft_ms": 35}
+    recording = read(written(tmp_path, "result.json", [{**run, **said}]))
+    values = only(recording)
+    assert notes(recording, note)
+    assert values.get("power_w") == power_w
+    if power_w is not None:
+        assert values["energy_j"] == values["energy_per_token_j"] == pytest.approx(50_000 / 256_000)
+        assert values["run_energy_j"] == pytest.approx(50_000)
+
+
+def test_runs_of_other_rates_that_took_as_long_are_other_runs(tmp_path: Path) -> None:
+    run = {"backend": "sglang", "duration": 36.0, "completed": 500, "total_input_tokens": 512_000}
+    run |= {"total_output_tokens": 128_000, "output_throughput": 3555.6}
+    recording = read(written(tmp_path, "runs.json", [{**run, "request_rate": rate} for rate in (16, 32, 32)]))
+    assert [m.configuration["request_rate"] for m in recording.in_file_order()] == [16, 32]
+    assert notes(recording, "2 runs of a service by SGLang")
+
+
 # --- power of the same time -------------------------------------------------------------------------------------------
 
 
