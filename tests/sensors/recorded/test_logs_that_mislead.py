@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,74 @@ def test_no_reading_at_all_is_refused(tmp_path: Path) -> None:
     path.write_text("time_s,power_w\n" + "".join(f"{row},7.1e12\n" for row in range(40)))
     with pytest.raises(InputError, match="no energy follows"):
         read_log(path)
+
+
+def answer(tmp_path: Path, *series: tuple[dict[str, str], int]) -> Path:
+    """Of Prometheus: series of 12 readings of their labels and a value, every 15 s."""
+    stamps = [1772719400 + 15 * at for at in range(12)]
+    found = [{"metric": labels, "values": [[at, str(value)] for at in stamps]} for labels, value in series]
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"data": {"resultType": "matrix", "result": found}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metric", "scale"),
+    [
+        ("pdu_power_watts", 1.0),
+        ("habanalabs_power_mW", 1e-3),
+        ("DCGM_FI_DEV_POWER_USAGE", 1.0),
+        ("rack_power_kW", 1e3),
+        ("rack_power_kilowatts", 1e3),
+        ("scaph_host_power_microwatts", 1e-6),
+    ],
+)
+def test_a_metric_of_prometheus_names_the_unit(tmp_path: Path, metric: str, scale: float) -> None:
+    log = read_log(answer(tmp_path, ({"__name__": metric, "gpu": "0"}, 300)))
+    assert joules(log) == [pytest.approx(300 * scale * 165)]
+    assert log.tool == "Prometheus"
+    assert "power.draw" not in notes(log)
+
+
+@pytest.mark.parametrize(
+    "metric", ["nvidia_smi_power_limit_watts", "DCGM_FI_DEV_POWER_MGMT_LIMIT", "DCGM_FI_DEV_POWER_VIOLATION"]
+)
+def test_a_metric_of_prometheus_that_is_no_power_that_was_drawn_is_no_log(tmp_path: Path, metric: str) -> None:
+    assert not is_log(answer(tmp_path, ({"__name__": metric, "gpu": "0"}, 400)))
+
+
+def test_a_limit_in_an_answer_of_prometheus_is_beside_the_power(tmp_path: Path) -> None:
+    power, limit = "nvidia_smi_power_draw_watts", "nvidia_smi_enforced_power_limit_watts"
+    log = read_log(answer(tmp_path, ({"__name__": power, "uuid": "a"}, 300), ({"__name__": limit, "uuid": "a"}, 400)))
+    assert joules(log) == [pytest.approx(300 * 165)]
+    assert log.boards[0].info.power_limit.current_w == 400
+
+
+def test_of_a_ups_in_an_answer_of_prometheus_the_real_power_counts(tmp_path: Path) -> None:
+    apparent, real = ({"__name__": f"network_ups_tools_ups_{name}", "ups": "a"} for name in ("power", "realpower"))
+    assert joules(read_log(answer(tmp_path, (apparent, 350), (real, 300)))) == [pytest.approx(300 * 165)]
+
+
+def test_the_highest_of_an_interval_in_an_answer_of_prometheus_is_no_board(tmp_path: Path) -> None:
+    mean, most = ({"__name__": "gpu_power_watts", "stat": stat} for stat in ("avg", "max"))
+    assert joules(read_log(answer(tmp_path, (mean, 300), (most, 350)))) == [pytest.approx(300 * 165)]
+
+
+def test_series_of_prometheus_are_known_by_every_label_in_which_they_differ(tmp_path: Path) -> None:
+    labels = [{"__name__": "pdu_power_watts", "rack": rack, "phase": phase} for rack, phase in ("1a", "1b", "2a")]
+    log = read_log(answer(tmp_path, *zip(labels, (100, 200, 300), strict=True)))
+    assert {board.info.name: recorded_energy(board).sources[0].energy_j for board in log.boards} == {
+        "1 a": pytest.approx(100 * 165),
+        "1 b": pytest.approx(200 * 165),
+        "2 a": pytest.approx(300 * 165),
+    }
+
+
+def test_a_label_of_prometheus_that_changes_with_the_work_tells_no_boards_apart(tmp_path: Path) -> None:
+    path = answer(tmp_path, ({"__name__": "gpu_power_watts", "pod": "a"}, 300))
+    document = json.loads(path.read_text())
+    (series,) = document["data"]["result"]
+    later = [[time_s + 180, value] for time_s, value in series["values"]]
+    document["data"]["result"].append({"metric": {**series["metric"], "pod": "b"}, "values": later})
+    path.write_text(json.dumps(document))
+    assert joules(read_log(path)) == [pytest.approx(300 * 345)]

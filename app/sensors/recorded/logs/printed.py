@@ -7,12 +7,12 @@ import csv
 import io
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate
 from itertools import chain, count, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
+from ....base.vocabulary import WORDS
 from .cells import Block, over_midnight, rises, stamps_of
 from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
@@ -32,6 +33,7 @@ _OF_WORK: Final = re.compile(
 _LEAST_ROWS: Final = 20  # of JSON
 _MOST_BOARDS: Final = 16  # in a list
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
+_OF_BOARDS: Final = ("Hostname", "hostname", "instance", "gpu", "device", "UUID", "uuid")  # labels of Prometheus
 _AFTERBURNER: Final = re.compile(r"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
 _LONG: Final = re.compile(r'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
 
@@ -236,24 +238,69 @@ def _rows_of_line(document: Any) -> list[dict[str, Any]]:
 
 
 def _of_prometheus(document: object) -> bytes | None:
-    """The powers in what Prometheus answers to a query over a range; None where none is."""
+    """The powers and limits in what Prometheus answers to a query over a range, each under the name of its metric.
+
+    None where no power is in it.
+    """
     match document:
-        case {"data": {"result": list(series)}}:
-            rows = sorted(sample for one in series for sample in _samples(one))
-            return _table(("timestamp", "index", "power.draw [W]"), rows) if rows else None
+        case {"data": {"result": list(found)}}:
+            series = [one for each in found for one in _series(each)]
+            names = list(dict.fromkeys(one.name for one in series))
+            rows: dict[tuple[float, str], dict[str, str]] = {}
+            for one, board in zip(series, _boards_of(series), strict=True):
+                for time_s, value in one.samples:
+                    rows.setdefault((time_s, board), {})[one.name] = value
+            if rows and any(heading(name).channel in POWERS for name in names):
+                keys = sorted(rows)
+                called = ("" if board.isdigit() else board for _, board in keys)
+                cells = ((*key, name, *map(rows[key].get, names)) for key, name in zip(keys, called, strict=True))
+                return _table(("timestamp", "index", "name", *names), cells, "Prometheus")
     return None
 
 
-def _samples(series: object) -> Iterator[tuple[float, str, str]]:
-    """Yield time, board and power of each sample in a series; nothing where it is of something else."""
+class _Series(NamedTuple):
+    """A metric of one thing."""
+
+    name: str
+    labels: Mapping[str, object]
+    samples: list[tuple[float, str]]
+
+
+def _series(series: object) -> Iterator[_Series]:
+    """Yield a series of powers or limits; nothing where it is of something else, or the extreme of another."""
     match series:
-        case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if "power" in name.lower():
-            board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
-            named = " ".join(str(each) for each in board if each is not None)
-            for value in values:
-                match value:
-                    case [int() | float() as time_s, str(power)]:
-                        yield time_s, named, power
+        case {"metric": {"__name__": str(name), **labels}, "values": list(values)}:
+            extreme = {str(each).lower() for each in labels.values()} & WORDS["extreme"]
+            samples = [(value[0], value[1]) for value in values if _is_sample(value)]
+            if samples and not extreme and heading(name).channel in (*POWERS, "power_limit_w"):
+                yield _Series(name, labels, samples)
+
+
+def _is_sample(value: object) -> bool:
+    match value:
+        case [int() | float(), str()]:
+            return True
+    return False
+
+
+def _boards_of(series: Sequence[_Series]) -> list[str]:
+    """Of which board each series is: by the labels that name boards, and others that tell readings of one time apart.
+
+    Alone, others may change with what a board works for.
+    """
+    boards = [""] * len(series)
+    for label in dict.fromkeys((*_OF_BOARDS, *(label for one in series for label in one.labels))):
+        tried = [f"{board} {one.labels.get(label, '')}".strip() for one, board in zip(series, boards, strict=True)]
+        more = len({*tried}) > len({*boards})
+        if more and (label in _OF_BOARDS or _readings(series, tried) > _readings(series, boards)):
+            boards = tried
+    return boards
+
+
+def _readings(series: Sequence[_Series], boards: Sequence[str]) -> int:
+    """Count those of one metric, board and time as one."""
+    named = zip(series, boards, strict=True)
+    return len({(one.name, board, time_s) for one, board in named for time_s, _ in one.samples})
 
 
 def _of_json(path: Path, beginning: str) -> bytes | None:
