@@ -101,6 +101,39 @@ def test_a_counter_that_starts_again_is_said_to(tmp_path: Path) -> None:
     assert "the counter of energy starts again 1 time" in notes(log)
 
 
+@pytest.mark.parametrize("power", ["", "power_w"])
+@pytest.mark.parametrize("unit", ["j", "wh"])
+def test_energies_of_each_interval_are_no_counter(tmp_path: Path, unit: str, power: str) -> None:
+    watts = [200 + 50 * (row % 3) for row in range(41)]
+    each = [watt * 10 / (3600 if unit == "wh" else 1) for watt in watts]
+    cells = (
+        f"{row * 10},{energy:.6f},{watt if power else ''}\n"
+        for row, (energy, watt) in enumerate(zip(each, watts, strict=True))
+    )
+    log = read(tmp_path, f"time_s,energy_{unit},{power}\n" + "".join(cells))
+    energy = recorded_energy(log.boards[0])
+    assert energy.counter is not None
+    assert energy.counter.energy_j == pytest.approx(sum(watts[1:]) * 10, rel=1e-3)
+    assert "not certain" in notes(log)
+    assert "starts again" not in notes(log)
+
+
+def test_energies_of_each_interval_that_rise_are_known_by_the_power(tmp_path: Path) -> None:
+    rows = "".join(f"{2 * row},{100 + 5 * row},{200 + 10 * row}\n" for row in range(30))
+    log = read(tmp_path, "time_s,power_w,energy_j\n" + rows)
+    energy = recorded_energy(log.boards[0])
+    assert energy.counter is not None
+    assert energy.counter.energy_j == pytest.approx(172.5 * 58, rel=0.05)
+    assert "not certain" in notes(log)
+
+
+def test_a_counter_that_the_power_contradicts_is_not_preferred(tmp_path: Path) -> None:
+    log = read(tmp_path, "time_s,power_w,energy_j\n" + "".join(f"{row},200,{0.2 * row:.1f}\n" for row in range(40)))
+    remarks = " ".join(recorded_energy(log.boards[0]).remarks)
+    assert "prefer" not in remarks
+    assert "not certain" in remarks
+
+
 def test_no_reading_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time_s,power_w\n" + "".join(f"{row},7.1e12\n" for row in range(40)))
@@ -177,3 +210,29 @@ def test_a_label_of_prometheus_that_changes_with_the_work_tells_no_boards_apart(
     document["data"]["result"].append({"metric": {**series["metric"], "pod": "b"}, "values": later})
     path.write_text(json.dumps(document))
     assert joules(read_log(path)) == [pytest.approx(300 * 345)]
+
+
+@pytest.mark.parametrize("name", ["{}", "gpu{}", "node{}", "npu_{}"])
+@pytest.mark.parametrize("form", ["objects", "powers", "lists"])
+def test_boards_in_json_are_known_by_the_names_they_stand_under(tmp_path: Path, form: str, name: str) -> None:
+    one, other = name.format(0), name.format(1)
+    stamps = range(1_760_000_000, 1_760_000_040)
+    rows: object = [
+        {"t": at, "gpus": {one: {"power": 200, "util": 98}, other: {"power": 300, "util": 97}}} for at in stamps
+    ]
+    if form == "powers":
+        rows = [{"t": at, "power": {one: 200, other: 300}, "util": {one: 98, other: 97}} for at in stamps]
+    elif form == "lists":
+        rows = {board: [{"t": at, "power": watts} for at in stamps] for board, watts in ((one, 200), (other, 300))}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows))
+    assert is_log(path)
+    assert joules(read_log(path)) == [pytest.approx(200 * 39), pytest.approx(300 * 39)]
+
+
+@pytest.mark.parametrize("parts", [("gpu", "cpu"), ("mean", "max"), ("draw", "limit")])
+def test_what_stands_beside_a_power_in_json_is_no_board(tmp_path: Path, parts: tuple[str, str]) -> None:
+    rows = [{"t": 1_760_000_000 + at, "power": dict(zip(parts, (200, 300), strict=True))} for at in range(40)]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows))
+    assert not is_log(path) or len(read_log(path).boards) == 1
