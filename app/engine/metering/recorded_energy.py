@@ -30,6 +30,7 @@ _ENOUGH: Final = 500_000  # readings, to see how often the value changes and bet
 _MOST_GAPS: Final = 20  # that are listed
 _REPEATS: Final = 0.2  # of the readings, from which on it is said
 _DIFFERENCE: Final = 0.01  # between trapezoid and counter, likewise
+_CONTRADICTED: Final = 0.7  # of the logarithm: twice as much, or half of it
 _THINNED: Final = 0.005  # between all readings and every other one, likewise
 _WANTED: Final = 0.01  # of an energy
 
@@ -420,9 +421,14 @@ def _remarks(energy: RecordedEnergy) -> list[str]:
             f" which are a guess, and {main.without_gaps_j:.6g} J without them"
         )
     if math.isfinite(energy.difference) and abs(energy.difference) > _DIFFERENCE:
+        of_one = abs(math.log1p(energy.difference)) < _CONTRADICTED
         remarks.append(
-            f"trapezoid and counter differ by {100 * abs(energy.difference):.1f} %: the counter misses nothing between"
-            " two readings, so prefer it where the span is long enough"
+            f"trapezoid and counter differ by {100 * abs(energy.difference):.1f} %: "
+            + (
+                "the counter misses nothing between two readings, so prefer it where the span is long enough"
+                if of_one
+                else "that both are of the same board and in these units is not certain"
+            )
         )
     if math.isfinite(main.every_other_j) and main.energy_j > 0:
         off = main.every_other_j / main.energy_j - 1

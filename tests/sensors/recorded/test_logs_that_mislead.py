@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,138 @@ def test_a_counter_that_starts_again_is_said_to(tmp_path: Path) -> None:
     assert "the counter of energy starts again 1 time" in notes(log)
 
 
+@pytest.mark.parametrize("power", ["", "power_w"])
+@pytest.mark.parametrize("unit", ["j", "wh"])
+def test_energies_of_each_interval_are_no_counter(tmp_path: Path, unit: str, power: str) -> None:
+    watts = [200 + 50 * (row % 3) for row in range(41)]
+    each = [watt * 10 / (3600 if unit == "wh" else 1) for watt in watts]
+    cells = (
+        f"{row * 10},{energy:.6f},{watt if power else ''}\n"
+        for row, (energy, watt) in enumerate(zip(each, watts, strict=True))
+    )
+    log = read(tmp_path, f"time_s,energy_{unit},{power}\n" + "".join(cells))
+    energy = recorded_energy(log.boards[0])
+    assert energy.counter is not None
+    assert energy.counter.energy_j == pytest.approx(sum(watts[1:]) * 10, rel=1e-3)
+    assert "not certain" in notes(log)
+    assert "starts again" not in notes(log)
+
+
+def test_energies_of_each_interval_that_rise_are_known_by_the_power(tmp_path: Path) -> None:
+    rows = "".join(f"{2 * row},{100 + 5 * row},{200 + 10 * row}\n" for row in range(30))
+    log = read(tmp_path, "time_s,power_w,energy_j\n" + rows)
+    energy = recorded_energy(log.boards[0])
+    assert energy.counter is not None
+    assert energy.counter.energy_j == pytest.approx(172.5 * 58, rel=0.05)
+    assert "not certain" in notes(log)
+
+
+def test_a_counter_that_the_power_contradicts_is_not_preferred(tmp_path: Path) -> None:
+    log = read(tmp_path, "time_s,power_w,energy_j\n" + "".join(f"{row},200,{0.2 * row:.1f}\n" for row in range(40)))
+    remarks = " ".join(recorded_energy(log.boards[0]).remarks)
+    assert "prefer" not in remarks
+    assert "not certain" in remarks
+
+
 def test_no_reading_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time_s,power_w\n" + "".join(f"{row},7.1e12\n" for row in range(40)))
     with pytest.raises(InputError, match="no energy follows"):
         read_log(path)
+
+
+def answer(tmp_path: Path, *series: tuple[dict[str, str], int]) -> Path:
+    """Of Prometheus: series of 12 readings of their labels and a value, every 15 s."""
+    stamps = [1772719400 + 15 * at for at in range(12)]
+    found = [{"metric": labels, "values": [[at, str(value)] for at in stamps]} for labels, value in series]
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"data": {"resultType": "matrix", "result": found}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metric", "scale"),
+    [
+        ("pdu_power_watts", 1.0),
+        ("habanalabs_power_mW", 1e-3),
+        ("DCGM_FI_DEV_POWER_USAGE", 1.0),
+        ("rack_power_kW", 1e3),
+        ("rack_power_kilowatts", 1e3),
+        ("scaph_host_power_microwatts", 1e-6),
+    ],
+)
+def test_a_metric_of_prometheus_names_the_unit(tmp_path: Path, metric: str, scale: float) -> None:
+    log = read_log(answer(tmp_path, ({"__name__": metric, "gpu": "0"}, 300)))
+    assert joules(log) == [pytest.approx(300 * scale * 165)]
+    assert log.tool == "Prometheus"
+    assert "power.draw" not in notes(log)
+
+
+@pytest.mark.parametrize(
+    "metric", ["nvidia_smi_power_limit_watts", "DCGM_FI_DEV_POWER_MGMT_LIMIT", "DCGM_FI_DEV_POWER_VIOLATION"]
+)
+def test_a_metric_of_prometheus_that_is_no_power_that_was_drawn_is_no_log(tmp_path: Path, metric: str) -> None:
+    assert not is_log(answer(tmp_path, ({"__name__": metric, "gpu": "0"}, 400)))
+
+
+def test_a_limit_in_an_answer_of_prometheus_is_beside_the_power(tmp_path: Path) -> None:
+    power, limit = "nvidia_smi_power_draw_watts", "nvidia_smi_enforced_power_limit_watts"
+    log = read_log(answer(tmp_path, ({"__name__": power, "uuid": "a"}, 300), ({"__name__": limit, "uuid": "a"}, 400)))
+    assert joules(log) == [pytest.approx(300 * 165)]
+    assert log.boards[0].info.power_limit.current_w == 400
+
+
+def test_of_a_ups_in_an_answer_of_prometheus_the_real_power_counts(tmp_path: Path) -> None:
+    apparent, real = ({"__name__": f"network_ups_tools_ups_{name}", "ups": "a"} for name in ("power", "realpower"))
+    assert joules(read_log(answer(tmp_path, (apparent, 350), (real, 300)))) == [pytest.approx(300 * 165)]
+
+
+def test_the_highest_of_an_interval_in_an_answer_of_prometheus_is_no_board(tmp_path: Path) -> None:
+    mean, most = ({"__name__": "gpu_power_watts", "stat": stat} for stat in ("avg", "max"))
+    assert joules(read_log(answer(tmp_path, (mean, 300), (most, 350)))) == [pytest.approx(300 * 165)]
+
+
+def test_series_of_prometheus_are_known_by_every_label_in_which_they_differ(tmp_path: Path) -> None:
+    labels = [{"__name__": "pdu_power_watts", "rack": rack, "phase": phase} for rack, phase in ("1a", "1b", "2a")]
+    log = read_log(answer(tmp_path, *zip(labels, (100, 200, 300), strict=True)))
+    assert {board.info.name: recorded_energy(board).sources[0].energy_j for board in log.boards} == {
+        "1 a": pytest.approx(100 * 165),
+        "1 b": pytest.approx(200 * 165),
+        "2 a": pytest.approx(300 * 165),
+    }
+
+
+def test_a_label_of_prometheus_that_changes_with_the_work_tells_no_boards_apart(tmp_path: Path) -> None:
+    path = answer(tmp_path, ({"__name__": "gpu_power_watts", "pod": "a"}, 300))
+    document = json.loads(path.read_text())
+    (series,) = document["data"]["result"]
+    later = [[time_s + 180, value] for time_s, value in series["values"]]
+    document["data"]["result"].append({"metric": {**series["metric"], "pod": "b"}, "values": later})
+    path.write_text(json.dumps(document))
+    assert joules(read_log(path)) == [pytest.approx(300 * 345)]
+
+
+@pytest.mark.parametrize("name", ["{}", "gpu{}", "node{}", "npu_{}"])
+@pytest.mark.parametrize("form", ["objects", "powers", "lists"])
+def test_boards_in_json_are_known_by_the_names_they_stand_under(tmp_path: Path, form: str, name: str) -> None:
+    one, other = name.format(0), name.format(1)
+    stamps = range(1_760_000_000, 1_760_000_040)
+    rows: object = [
+        {"t": at, "gpus": {one: {"power": 200, "util": 98}, other: {"power": 300, "util": 97}}} for at in stamps
+    ]
+    if form == "powers":
+        rows = [{"t": at, "power": {one: 200, other: 300}, "util": {one: 98, other: 97}} for at in stamps]
+    elif form == "lists":
+        rows = {board: [{"t": at, "power": watts} for at in stamps] for board, watts in ((one, 200), (other, 300))}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows))
+    assert is_log(path)
+    assert joules(read_log(path)) == [pytest.approx(200 * 39), pytest.approx(300 * 39)]
+
+
+@pytest.mark.parametrize("parts", [("gpu", "cpu"), ("mean", "max"), ("draw", "limit")])
+def test_what_stands_beside_a_power_in_json_is_no_board(tmp_path: Path, parts: tuple[str, str]) -> None:
+    rows = [{"t": 1_760_000_000 + at, "power": dict(zip(parts, (200, 300), strict=True))} for at in range(40)]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows))
+    assert not is_log(path) or len(read_log(path).boards) == 1

@@ -7,12 +7,12 @@ import csv
 import io
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate
-from itertools import chain, count, pairwise
+from itertools import chain, count, pairwise, zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ....base.files import byte_chunks, read_text
 from ....base.json_rows import flattened, rows_in
 from ....base.paths import resources
 from ....base.text import json_or_none
+from ....base.vocabulary import LOG_PATTERNS, WORDS
 from .cells import Block, over_midnight, rises, stamps_of
 from .layouts import DELIMITERS, DRAWN, POWERS, heading
 
@@ -32,6 +33,8 @@ _OF_WORK: Final = re.compile(
 _LEAST_ROWS: Final = 20  # of JSON
 _MOST_BOARDS: Final = 16  # in a list
 _LONGEST_STEP_S: Final = 30.0  # between readings in JSON: what comes more rarely are runs
+_OF_BOARDS: Final = ("Hostname", "hostname", "instance", "gpu", "device", "UUID", "uuid")  # labels of Prometheus
+_FIGURES: Final = WORDS["means"] | WORDS["extreme"] | WORDS["spread"]
 _AFTERBURNER: Final = re.compile(r"\d\d, \d\d[-./]\d\d[-./]\d{4} \d\d:\d\d:\d\d,")
 _LONG: Final = re.compile(r'[^\n]*\b(field|metric)(_?name)?"?[,;\t]"?values?"?\s*\n', re.IGNORECASE)
 
@@ -211,7 +214,10 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
-    rows = rows_in(document) or [row for line in lines for row in _rows_of_line(json_or_none(line))]
+    rows = (
+        _traces(document) or rows_in(document) or [row for each in lines for row in _rows_of_line(json_or_none(each))]
+    )
+    rows = [of_one for row in rows for of_one in _of_each_board(row)]
     flat: list[dict[str, object]] = [{**dict(flattened(row)), **dict(_of_boards(row))} for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
     runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
@@ -228,6 +234,48 @@ def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name} GPU{number}", value) for number, value in enumerate(values))
 
 
+def _traces(document: object) -> list[dict[str, Any]]:
+    """The rows of an object that holds a list of readings for each board, the first of every board first."""
+    if not isinstance(document, dict) or not _are_boards(document) or not all(map(_are_rows, document.values())):
+        return []
+    together = chain.from_iterable(zip_longest(*([(name, row) for row in rows] for name, rows in document.items())))
+    return [{"board": name, **row} for name, row in filter(None, together)]
+
+
+def _are_rows(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _of_each_board(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each board whose power or readings one holds under its name, such as '0' or 'node1'; else the row."""
+    for outer, boards in row.items():
+        if isinstance(boards, dict) and _are_boards(boards):
+            named = [{name for name, _ in flattened(each, f"{outer}.")} or {outer} for each in boards.values()]
+            if all(any(heading(name.rpartition(".")[2]).channel in POWERS for name in names) for names in named):
+                split = {
+                    name: each for name, each in row.items() if isinstance(each, dict) and each.keys() == boards.keys()
+                }
+                beside = {name: each for name, each in row.items() if name not in split}
+                return [beside | {"board": key} | _of_one(split, key) for key in boards]
+    return [row]
+
+
+def _of_one(split: Mapping[str, Mapping[str, Any]], board: str) -> dict[str, Any]:
+    """What a row holds of a board."""
+    values = {name: each[board] for name, each in split.items()}
+    plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
+    return plain | {name: each for value in values.values() if isinstance(value, dict) for name, each in value.items()}
+
+
+def _are_boards(named: Mapping[str, object]) -> bool:
+    """Tell whether names are of boards, or of nodes: a word with numbers, or of objects that hold the same."""
+    stems = {re.sub(r"\d{1,3}$", "", name) for name in named}
+    numbered = len(stems) == 1 and stems.isdisjoint(named)
+    kinds = {frozenset(each if isinstance(each, dict) else ()) for each in named.values()}
+    others = [name for name in named if LOG_PATTERNS["no_board"].search(name) or name.lower() in _FIGURES]
+    return len(named) > 1 and (numbered or (len(kinds) == 1 and all(kinds))) and (not others or stems == {"node"})
+
+
 def _rows_of_line(document: Any) -> list[dict[str, Any]]:
     """The rows of one line, where its boards stand in a list; objects under names, such as 'gpu0', are of one row."""
     rows = rows_in(document)
@@ -236,24 +284,70 @@ def _rows_of_line(document: Any) -> list[dict[str, Any]]:
 
 
 def _of_prometheus(document: object) -> bytes | None:
-    """The powers in what Prometheus answers to a query over a range; None where none is."""
+    """The powers and limits in what Prometheus answers to a query over a range, each under the name of its metric.
+
+    None where no power is in it.
+    """
     match document:
-        case {"data": {"result": list(series)}}:
-            rows = sorted(sample for one in series for sample in _samples(one))
-            return _table(("timestamp", "index", "power.draw [W]"), rows) if rows else None
+        case {"data": {"result": list(found)}}:
+            series = [one for each in found for one in _series(each)]
+            names = list(dict.fromkeys(one.name for one in series))
+            rows: dict[tuple[float, str], dict[str, str]] = {}
+            for one, board in zip(series, _boards_of(series), strict=True):
+                for time_s, value in one.samples:
+                    rows.setdefault((time_s, board), {})[one.name] = value
+            if rows and any(heading(name).channel in POWERS for name in names):
+                keys = sorted(rows)
+                called = ("" if board.isdigit() else board for _, board in keys)
+                cells = ((*key, name, *map(rows[key].get, names)) for key, name in zip(keys, called, strict=True))
+                return _table(("timestamp", "index", "name", *names), cells, "Prometheus")
     return None
 
 
-def _samples(series: object) -> Iterator[tuple[float, str, str]]:
-    """Yield time, board and power of each sample in a series; nothing where it is of something else."""
+class _Series(NamedTuple):
+    """A metric of one thing."""
+
+    name: str
+    labels: Mapping[str, str]
+    samples: list[tuple[float, str]]
+
+
+def _series(series: object) -> Iterator[_Series]:
+    """Yield a series of powers or limits; nothing where it is of something else, or the extreme of another."""
     match series:
-        case {"metric": {"__name__": str(name), **labels}, "values": list(values)} if "power" in name.lower():
-            board = [labels.get(label) for label in ("Hostname", "hostname", "instance", "gpu", "device")]
-            named = " ".join(str(each) for each in board if each is not None)
-            for value in values:
-                match value:
-                    case [int() | float() as time_s, str(power)]:
-                        yield time_s, named, power
+        case {"metric": {"__name__": str(name), **others}, "values": list(values)}:
+            labels = {str(label): str(each) for label, each in others.items()}
+            extreme = {each.lower() for each in labels.values()} & WORDS["extreme"]
+            samples = [(value[0], value[1]) for value in values if _is_sample(value)]
+            if samples and not extreme and heading(name).channel in (*POWERS, "power_limit_w"):
+                yield _Series(name, labels, samples)
+
+
+def _is_sample(value: object) -> bool:
+    match value:
+        case [int() | float(), str()]:
+            return True
+    return False
+
+
+def _boards_of(series: Sequence[_Series]) -> list[str]:
+    """Of which board each series is: by the labels that name boards, and others that tell readings of one time apart.
+
+    Alone, others may change with what a board works for.
+    """
+    boards = [""] * len(series)
+    for label in dict.fromkeys((*_OF_BOARDS, *(label for one in series for label in one.labels))):
+        tried = [f"{board} {one.labels.get(label, '')}".strip() for one, board in zip(series, boards, strict=True)]
+        more = len({*tried}) > len({*boards})
+        if more and (label in _OF_BOARDS or _readings(series, tried) > _readings(series, boards)):
+            boards = tried
+    return boards
+
+
+def _readings(series: Sequence[_Series], boards: Sequence[str]) -> int:
+    """Count those of one metric, board and time as one."""
+    named = zip(series, boards, strict=True)
+    return len({(one.name, board, time_s) for one, board in named for time_s, _ in one.samples})
 
 
 def _of_json(path: Path, beginning: str) -> bytes | None:

@@ -63,6 +63,8 @@ _MOST_FAILED: Final = 6  # readings in a row
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
+_FEWEST_FALLS: Final = 3
+_OFTEN: Final = 0.2  # of the steps, in which no counter falls
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
 _TIMES_REMEDY: Final = "log it too (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 _REMEDY: Final = (
@@ -160,9 +162,18 @@ def _unit_in_doubt(log: Log, layout: Layout) -> Iterator[str]:
 
 def _joules(board: Recording) -> float:
     """The energy of a board, by the trapezoid between its known readings of power."""
-    power = _power_of(board.by_name)
+    return _trapezoid_j(_power_of(board.by_name), board.time_ns)
+
+
+def _trapezoid_j(power: Floats, time_ns: Nanoseconds) -> float:
+    """The energy between the known readings of a power; 0 where there are none."""
     known = np.isfinite(power)
-    return float(np.trapezoid(power[known], board.time_ns[: len(power)][known] / 1e9))
+    return float(np.trapezoid(power[known], time_ns[: len(power)][known] / 1e9))
+
+
+def _near(one: float, other: float, most: float) -> bool:
+    """Tell whether numbers, the other one of them positive, differ by no more of the logarithm."""
+    return one > 0 and abs(math.log(one / other)) <= most
 
 
 class _Unread(NamedTuple):
@@ -496,11 +507,24 @@ class _Reader:
         for name, values in columns.items():
             values[:] = of_board[name][forward]
             _leave_out_impossible(name, values, self._notes)
-        if self._unit_open and "energy_j" in columns:
-            self._in_joules(columns["energy_j"], _power_of(columns), time_ns)
-        if again := int((np.diff(columns.get("energy_j", np.empty(0))) < 0).sum()):
-            self._notes.append(LOG_NOTES["again"].format(counted(again, "time")))
+        if "energy_j" in columns:
+            self._count(columns["energy_j"], _power_of(columns), time_ns)
         return table
+
+    def _count(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
+        """Make a counter in J of readings of energy: what falls often, or adds up to the power, is of each interval."""
+        steps, drawn = np.diff(counter[np.isfinite(counter)]), _trapezoid_j(power, time_ns)
+        again, summed = int((steps < 0).sum()), np.nancumsum(counter)
+        of_each = again >= _FEWEST_FALLS and again > _OFTEN * np.count_nonzero(steps)
+        if self._unit_open:
+            self._in_joules(summed if of_each else counter, power, time_ns)
+        elif drawn > 0 and not _near(np.maximum(steps, 0).sum(), drawn, 1.0):
+            of_each |= _near(summed[-1] - summed[0], drawn, _DIFFERENT)
+        if of_each:
+            counter[:] = summed
+            self._notes.append(LOG_NOTES["of_each"])
+        elif again:
+            self._notes.append(LOG_NOTES["again"].format(counted(again, "time")))
 
     def _in_joules(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
         """Scale a counter without a unit that is NVML's, in mJ: more than the power beside it, or any board, draws."""
