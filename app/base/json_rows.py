@@ -194,7 +194,7 @@ def _without_sums(document: Mapping[str, Any], figures: Set[str]) -> Iterator[tu
                 yield key, value
             continue
         own = {n for n, each in flattened(value) if isinstance(each, int | float) and _FIGURE.search(n.lower())}
-        if not (own and own <= figures) and not PATTERNS["summary"].fullmatch(key):
+        if not own & figures and not PATTERNS["summary"].fullmatch(key):
             yield key, {name: each for name, each in value.items() if not _TOTAL.match(name)}
 
 

@@ -43,7 +43,7 @@ def settings(recording: Recording) -> list[str]:
     [
         {"best": ROWS[1], "mean": {"time_ms": 14.7, "energy_mj": 3100.0}},
         {"baseline": {"clock_mhz": 1500, "time_ms": 9.5, "energy_mj": 4500.0}},
-        {"best_config": {**ROWS[0], "place": 1}},
+        {"best_config": {**ROWS[0], "place": 1, "time_saved_pct": 45.0}},
         {"summary": {"best_clock_mhz": 600, "max_power_w": 400.0, "avg_power_w": 300.0, "duration_s": 411.5}},
         {"metadata": {"gpu": "A100", "total_energy_j": 99999, "total_time_s": 400}},
         {"total_time_s": 500.0, "total_energy_j": 120000.0},
