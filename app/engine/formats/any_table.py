@@ -426,25 +426,26 @@ def _objective(recording: Recording, found: Sequence[Column]) -> Objective:
     least = Goal("energy_j", False)
     if {"time_s", "energy_j"} <= set(names):
         return Objective(least, (Goal("time_s", False), least))
-    first, per_work = main_column(found, Role.THROUGHPUT), _beside_speed(found, Role.WORK_ENERGY)
-    others = [column for column in found if column.role is Role.THROUGHPUT and column is not first]
-    rates = [_called(column) for column in ([] if first is None else [first, *others])]
-    said = _beside_speed(found, Role.EFFICIENCY)
-    for speed in (rate for rate in rates if rate in names):
-        per_joule = Goal(_per_joule(speed), True)
-        if said is not None and per_joule.name not in names:
-            per_joule = Goal(_called(said), True)
-        if per_work is not None and _called(per_work) in names:
-            per_joule = Goal(_called(per_work), False)
+    per_work, said = _beside_speed(found, Role.WORK_ENERGY), _beside_speed(found, Role.EFFICIENCY)
+    of_work = Goal(_called(per_work), False) if per_work is not None and _called(per_work) in names else None
+    first = main_column(found, Role.THROUGHPUT)
+    speeds = sorted((c for c in found if c.role is Role.THROUGHPUT), key=lambda column: column is not first)
+    rates = [rate for rate in map(_called, speeds) if rate in names]
+    for speed in rates:
+        stated = _called(said) if said is not None and _per_joule(speed) not in names else _per_joule(speed)
+        per_joule = of_work or Goal(stated, True)
         if per_joule.name in names:
             return Objective(per_joule, (Goal(speed, True), per_joule))
-    if per_work is not None and "time_s" in names and _called(per_work) in names:
-        goal = Goal(_called(per_work), False)
-        return Objective(goal, (Goal("time_s", False), goal))
-    if rates and rates[0] in names and "time_s" not in names:
+    if "time_s" in names:
+        return (
+            Objective(likely_goal("time_s"))
+            if of_work is None
+            else Objective(of_work, (Goal("time_s", False), of_work))
+        )
+    if rates and first is not None and rates[0] == _called(first):
         return Objective(Goal(rates[0], True))
     answering = (name for column in found if column.role in ANSWERING and (name := _called(column)) in names)
-    return Objective(likely_goal("time_s" if "time_s" in names else next(answering, names[0] if names else "time")))
+    return Objective(likely_goal(next(answering, names[0] if names else "time")))
 
 
 def _same_work(found: Sequence[Column], table: Table) -> bool:

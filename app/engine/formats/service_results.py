@@ -28,7 +28,7 @@ from ..results.measurement import Value
 from .cells import NUMBER
 from .entries import as_number
 from .headings import Column, Role, by_itself
-from .roles import main_column
+from .sheet import main_column
 
 _TABLE: Final = tomllib.loads((resources() / "serving_benchmarks.toml").read_text(encoding="utf-8"))
 _SETTINGS: Final[Mapping[str, Sequence[str]]] = _TABLE["settings"]

@@ -515,7 +515,7 @@ class _Reader:
         """Make a counter in J of readings of energy: what falls often, or adds up to the power, is of each interval."""
         steps, drawn = np.diff(counter[np.isfinite(counter)]), _trapezoid_j(power, time_ns)
         again, summed = int((steps < 0).sum()), np.nancumsum(counter)
-        of_each = again >= _FEWEST_FALLS and again > _OFTEN * np.count_nonzero(steps)
+        of_each = bool(again >= _FEWEST_FALLS and again > _OFTEN * np.count_nonzero(steps))
         if self._unit_open:
             self._in_joules(summed if of_each else counter, power, time_ns)
         elif drawn > 0 and not _near(np.maximum(steps, 0).sum(), drawn, 1.0):
