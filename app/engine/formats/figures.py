@@ -131,10 +131,13 @@ def _beside_a_rate(sheet: Sheet) -> None:
 
 
 def _counters(sheet: Sheet) -> None:
-    """An energy by a counter that grows from row to row may be what it stood at, and not what a row took."""
+    """An energy that grows from row to row, by a counter or as its time does, may not be what a row took."""
+    times = [sheet.numbers(time) for time in sheet.of(Role.TIME) if sheet.rows > _FEWEST]
+    steps = [np.diff(time) for time in times if np.isfinite(time).all()]
+    evenly = any(float(each.min()) > 0 and float(np.ptp(each)) < _FITS * float(each.min()) for each in steps)
     for column in sheet.open(Role.ENERGY):
         grows = sheet.rows > _FEWEST and bool((np.diff(sheet.numbers(column)) > 0).all())
-        if grows and column.words & WORDS["counter"] and not column.confirmed:
+        if grows and (evenly or column.words & WORDS["counter"]) and not column.confirmed:
             sheet.put(column, Role.ENERGY, candidates=(Role.ENERGY, Role.FIGURE))
 
 

@@ -145,6 +145,13 @@ def test_a_counter_that_runs_on_may_not_say_what_each_row_took() -> None:
     assert asked(text) == ["total_energy_consumption_mJ"]
 
 
+def test_times_and_energies_that_grow_together_may_be_sums_so_far() -> None:
+    text = columns(
+        "elapsed_s,clock_mhz,energy_total_J", range(60, 420, 60), CLOCKS, (6252, 13032, 20532, 29000, 39500, 52400)
+    )
+    assert asked(text) == ["energy_total_J"]
+
+
 def test_a_dynamic_energy_beside_a_static_one_is_not_all() -> None:
     text = columns("clock_mhz,time_s,static_energy_J,dynamic_energy_J", CLOCKS, TIMES, (20118,) * 6, (3174,) * 6)
     assert asked(text) == ["dynamic_energy_J"]
