@@ -209,7 +209,7 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = _OF_TUNERS.search(lower) is not None
-    if tuned or not ("power" in lower or "watt" in lower) or not re.search(r'"[^"]*(time|date|"ts?")', lower):
+    if tuned or not ("power" in lower or "watt" in lower) or not re.search(r'"[^"]*(time|date|"t(s|_s|_ms)?")', lower):
         return []
     text = read_text(path)
     document = json_or_none(text)
