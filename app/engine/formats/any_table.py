@@ -360,7 +360,7 @@ def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> 
             energies = [value for value in values if math.isfinite(value)]
             total, steps = figure(math.fsum(energies) * column.scale), np.diff(energies)
             note = f"all {len(energies)} rows together: {total} J by {column.heading}"
-            if len(steps) >= _FEWEST_OF_METER and (steps >= 0).all():
+            if len(steps) >= _FEWEST_OF_METER and (steps >= 0).all() and steps.any():
                 rise = figure(float(steps.sum()) * column.scale)
                 note = f"{column.heading} never falls: all rows together have {rise} J if it is a meter that counts up"
                 note += f", and {total} J if each has its own; {UNCERTAIN}"

@@ -179,7 +179,8 @@ def test_what_is_missing_in_several_rows_is_alike_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("energies", "doubt"), [(range(12300, 12350, 2), True), ([7, 5, 9] * 8, False), ([1, 2, 3], False)]
+    ("energies", "doubt"),
+    [(range(12300, 12350, 2), True), ([7, 5, 9] * 8, False), ([0] * 20, False), ([1, 2, 3], False)],
 )
 def test_a_meter_that_counts_up_is_not_summed_without_a_doubt(
     tmp_path: Path, energies: Sequence[int], doubt: bool

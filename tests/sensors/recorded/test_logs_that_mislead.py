@@ -217,6 +217,12 @@ def test_a_limit_in_an_answer_of_prometheus_is_beside_the_power(tmp_path: Path) 
     assert log.boards[0].info.power_limit.current_w == 400
 
 
+def test_powers_of_which_nothing_names_the_unit_are_in_that_which_boards_draw(tmp_path: Path) -> None:
+    log = read_log(answer(tmp_path, ({"__name__": "amd_gpu_power", "gpu_power": "0"}, 300_000_000)))
+    assert joules(log) == [pytest.approx(300 * 165)]
+    assert "its numbers are read as µW" in notes(log)
+
+
 def test_of_a_ups_in_an_answer_of_prometheus_the_real_power_counts(tmp_path: Path) -> None:
     apparent, real = ({"__name__": f"network_ups_tools_ups_{name}", "ups": "a"} for name in ("power", "realpower"))
     assert joules(read_log(answer(tmp_path, (apparent, 350), (real, 300)))) == [pytest.approx(300 * 165)]
@@ -263,6 +269,15 @@ def test_boards_in_json_are_known_by_the_names_they_stand_under(tmp_path: Path, 
     path.write_text(json.dumps(rows))
     assert is_log(path)
     assert joules(read_log(path)) == [pytest.approx(200 * 39), pytest.approx(300 * 39)]
+
+
+@pytest.mark.parametrize("time", ["t_ms", "timestamp_ms", "elapsed_ms"])
+def test_times_in_ms_in_json_are_those_of_a_log(tmp_path: Path, time: str) -> None:
+    rows = [{time: 500 * at, "power_w": 200} for at in range(40)]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"interval_ms": 500, "samples": rows}))
+    assert is_log(path)
+    assert joules(read_log(path)) == [pytest.approx(200 * 19.5)]
 
 
 @pytest.mark.parametrize("parts", [("gpu", "cpu"), ("mean", "max"), ("draw", "limit")])

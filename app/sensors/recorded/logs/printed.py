@@ -209,7 +209,11 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = _OF_TUNERS.search(lower) is not None
-    if tuned or not ("power" in lower or "watt" in lower) or not re.search(r'"[^"]*(time|date|"t(s|_s|_ms)?")', lower):
+    if (
+        tuned
+        or not ("power" in lower or "watt" in lower)
+        or not re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
+    ):
         return []
     text = read_text(path)
     document = json_or_none(text)
@@ -359,7 +363,7 @@ def _of_json(path: Path, beginning: str) -> bytes | None:
     for headings in (every, [name.rpartition(".")[2] for name in every]):
         read = [(name, found) for name, text in zip(every, headings, strict=True) if (found := heading(text)).role]
         names = [name for name, _ in read]
-        times = [name for role in ("time", "day") for name, found in read if found.role == role]
+        times = [(name, found.scale) for role in ("time", "day") for name, found in read if found.role == role]
         if times and any(found.channel in POWERS for _, found in read):
             break
     else:
@@ -368,6 +372,6 @@ def _of_json(path: Path, beginning: str) -> bytes | None:
     headings = shown if len(set(shown)) == len(shown) else names
     whole = _table(headings, ([row.get(name) for name in names] for row in flat))
     block = Block(whole.partition(b"\n")[2], ",", len(names))
-    stamps = over_midnight(stamps_of(block, names.index(times[0]), None))
+    stamps = over_midnight(stamps_of(block, names.index(times[0][0]), times[0][1]))
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None
