@@ -240,35 +240,31 @@ def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 def _traces(document: object) -> list[dict[str, Any]]:
     """The rows of an object that holds a list of readings for each board, the first of every board first."""
-    if not isinstance(document, dict) or not _are_boards(document) or not all(map(_are_rows, document.values())):
+    if not isinstance(document, dict) or not _are_boards(document):
         return []
-    together = chain.from_iterable(zip_longest(*([(name, row) for row in rows] for name, rows in document.items())))
-    return [{"board": name, **row} for name, row in filter(None, together)]
-
-
-def _are_rows(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    lists = [
+        [{"board": name, **row} for row in rows_in(rows)] for name, rows in document.items() if isinstance(rows, list)
+    ]
+    together = chain.from_iterable(zip_longest(*lists))
+    return [row for row in together if row] if len(lists) == len(document) and all(lists) else []
 
 
 def _of_each_board(row: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each board whose power or readings one holds under its name, such as '0' or 'node1'; else the row."""
     for outer, boards in row.items():
         if isinstance(boards, dict) and _are_boards(boards):
-            named = [{name for name, _ in flattened(each, f"{outer}.")} or {outer} for each in boards.values()]
-            if all(any(heading(name.rpartition(".")[2]).channel in POWERS for name in names) for names in named):
-                split = {
-                    name: each for name, each in row.items() if isinstance(each, dict) and each.keys() == boards.keys()
-                }
+            named = [[name.rpartition(".")[2] for name, _ in flattened({outer: each})] for each in boards.values()]
+            if all(any(heading(name).channel in POWERS for name in names) for names in named):
+                split = [name for name, each in row.items() if isinstance(each, dict) and each.keys() == boards.keys()]
                 beside = {name: each for name, each in row.items() if name not in split}
-                return [beside | {"board": key} | _of_one(split, key) for key in boards]
+                own = {key: [(name, row[name][key]) for name in split] for key in boards}
+                return [beside | {"board": key} | dict(_inner(values)) for key, values in own.items()]
     return [row]
 
 
-def _of_one(split: Mapping[str, Mapping[str, Any]], board: str) -> dict[str, Any]:
-    """What a row holds of a board."""
-    values = {name: each[board] for name, each in split.items()}
-    plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
-    return plain | {name: each for value in values.values() if isinstance(value, dict) for name, each in value.items()}
+def _inner(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in values:
+        yield from value.items() if isinstance(value, dict) else [(name, value)]
 
 
 def _are_boards(named: Mapping[str, object]) -> bool:

@@ -429,11 +429,12 @@ class _Reader:
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
-            small, unit = (1e-6, "µW") if beyond and float(np.median(finite)) > 1e3 * _PLAUSIBLE_W else (1e-3, "mW")
+            small = 1e-6 if beyond and float(np.median(finite)) > 1e3 * _PLAUSIBLE_W else 1e-3
             scale = named.usual or (small if beyond else 1.0)
             if named.usual and (finite % 1.0).any():
                 self._refuse(f"'{named.text[:40]}' names no unit", "write it as [W] or [mW] behind the heading")
             if scale != 1.0:
+                unit = "µW" if scale == 1e-6 else "mW"
                 self._notes.append(f"'{named.text}' names no unit; its numbers are read as {unit}")
         elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
             scale = 1e-3
