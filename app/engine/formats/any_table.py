@@ -80,6 +80,7 @@ _NONE: Final = "none"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
 _REPEATS_DIFFER: Final = 1.4  # largest to least, of most configurations: beyond what repeats scatter by
 _MOST_NAMED: Final = 6  # columns that may be what was measured
+_FEWEST_OF_METER: Final = 10  # rows
 _LEAST_W, _MOST_W = 0.2, 20_000.0  # of the boards of a machine
 _OVER: Final = 1.25  # of the power limit, beyond what boards overshoot by
 _CONTRADICTED: Final = 0.1  # share by which energy may differ from power times time
@@ -375,8 +376,13 @@ def _together(found: Sequence[Column], cells: Mapping[str, Sequence[float]]) -> 
     for column in found:
         if column.role is Role.ENERGY and (values := cells.get(_called(column))) is not None:
             energies = [value for value in values if math.isfinite(value)]
-            total = figure(math.fsum(energies) * column.scale)
-            yield f"all {len(energies)} rows together: {total} J by {column.heading}"
+            total, steps = figure(math.fsum(energies) * column.scale), np.diff(energies)
+            note = f"all {len(energies)} rows together: {total} J by {column.heading}"
+            if len(steps) >= _FEWEST_OF_METER and (steps >= 0).all() and steps.any():
+                rise = figure(float(steps.sum()) * column.scale)
+                note = f"{column.heading} never falls: all rows together have {rise} J if it is a meter that counts up"
+                note += f", and {total} J if each has its own; {UNCERTAIN}"
+            yield note
 
 
 def _meters_beside(table: Table, found: Sequence[Column]) -> Iterator[str]:

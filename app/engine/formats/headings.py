@@ -304,9 +304,13 @@ def _is_stamp(finite: Floats) -> bool:
 
 
 def _rises_evenly(finite: Floats) -> bool:
-    """Tell whether numbers are those of a clock, read again and again."""
+    """Tell whether numbers are those of a clock, read again and again; it may start again with each of a few runs."""
     steps = np.diff(finite)
-    return len(steps) >= _FEWEST_STEPS and bool(steps.min() > 0 and steps.std() < _EVEN * steps.mean())
+    again = np.flatnonzero(steps <= 0)
+    if len(steps) - len(again) < _FEWEST_STEPS * (len(again) + 1) or (finite[again + 1] > 2 * steps.max()).any():
+        return False
+    steps = np.delete(steps, again)
+    return bool(steps.std() < _EVEN * steps.mean())
 
 
 def _are_clocks(finite: Floats) -> bool:

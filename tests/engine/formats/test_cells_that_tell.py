@@ -116,6 +116,16 @@ def test_a_time_that_rises_evenly_is_when_and_not_how_long(tmp_path: Path) -> No
     assert found(f"TIME,TOTAL\n{uneven}")["TIME"].role is Role.TIME
 
 
+def test_a_clock_that_starts_again_with_a_label_is_no_run_time() -> None:
+    rows = "".join(f"{run},{at},{watts + at % 3}\n" for run, watts in (("a", 200), ("b", 300)) for at in range(30))
+    assert found("work,time_s,power_w\n" + rows)["time_s"].role is Role.STAMP
+
+
+def test_run_times_of_two_kernels_are_no_clock() -> None:
+    rows = "".join(f"{run},{at},{5 + at},{200 + at % 3}\n" for run in "ab" for at in range(30))
+    assert found("kernel,size,time_s,power_w\n" + rows)["time_s"].role is Role.TIME
+
+
 def test_a_count_of_samples_is_no_power() -> None:
     assert found("run,gpu_power_samples,avg_power_w\na,58,29.5\nb,60,30.5\n")["gpu_power_samples"].role is Role.FIGURE
 

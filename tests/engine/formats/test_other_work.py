@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,18 @@ def test_what_is_missing_in_several_rows_is_alike_there() -> None:
     """Each missing number was another one, so that nothing else seemed to tell such rows apart."""
     rows = [f"{name},{n},{skew},{skew + 3}\n" for n in ("", "10") for skew in (0.25, 0.5) for name in ("one", "two")]
     assert found(f"backend,n_keys,skew,time_ms\n{''.join(rows)}")["skew"].candidates == (Role.WORK, Role.PARAMETER)
+
+
+@pytest.mark.parametrize(
+    ("energies", "doubt"),
+    [(range(12300, 12350, 2), True), ([7, 5, 9] * 8, False), ([0] * 20, False), ([1, 2, 3], False)],
+)
+def test_a_meter_that_counts_up_is_not_summed_without_a_doubt(
+    tmp_path: Path, energies: Sequence[int], doubt: bool
+) -> None:
+    rows = (f"2024-05-03 10:{minute:02d}:12,{joules}\n" for minute, joules in enumerate(energies))
+    (note,) = (
+        each for each in read(tmp_path, "time,smart_plug_energy_j\n" + "".join(rows)).notes if "together" in each
+    )
+    assert ("48 J if it is a meter that counts up" in note) is doubt
+    assert ("not certain" in note) is doubt

@@ -134,6 +134,41 @@ def test_a_counter_that_the_power_contradicts_is_not_preferred(tmp_path: Path) -
     assert "not certain" in remarks
 
 
+@pytest.mark.parametrize(
+    ("label", "names"),
+    [
+        ("phase", ["a", "b"]),
+        ("run", ["run 1", "run 2"]),
+        ("batch_size", ["run 1", "run 2"]),
+        ("gpu", ["a", "b"]),
+        ("uuid", ["a", "b"]),
+    ],
+)
+def test_a_time_that_starts_again_with_a_label_is_that_of_a_log(tmp_path: Path, label: str, names: list[str]) -> None:
+    rows = "".join(f"{run},{at},{watts + at % 2}\n" for run, watts in (("a", 200), ("b", 300)) for at in range(31))
+    log = read(tmp_path, f"{label},time_s,power_w\n" + rows)
+    assert joules(log) == [pytest.approx(200.5 * 30), pytest.approx(300.5 * 30)]
+    if label not in ("gpu", "uuid"):
+        assert [board.info.name for board in log.boards] == names
+        assert "time starts again 1 time" in notes(log)
+
+
+@pytest.mark.parametrize(
+    "times", [[2**at for at in range(12)], [12 - 0.9**at for at in range(12)], [5 + at for at in range(12)]]
+)
+def test_run_times_that_rise_with_each_setting_are_no_log(tmp_path: Path, times: list[float]) -> None:
+    path = tmp_path / "table.csv"
+    rows = "".join(f"{kernel},{size},{time},{200 + size}\n" for kernel in "ab" for size, time in enumerate(times))
+    path.write_text("kernel,size,time_s,power_w\n" + rows)
+    assert not is_log(path)
+
+
+@pytest.mark.parametrize("heading", ["meter_kwh", "energy meter [kWh]", "aenergy.total (kWh)"])
+def test_a_meter_that_counts_up_is_a_counter(tmp_path: Path, heading: str) -> None:
+    rows = "".join(f"2024-05-03 10:{at:02d}:12,{12.3456 + 0.002 * at:.4f}\n" for at in range(30))
+    assert joules(read(tmp_path, f"time,{heading}\n" + rows)) == [pytest.approx(0.058 * 3.6e6, rel=1e-3)]
+
+
 def test_no_reading_at_all_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("time_s,power_w\n" + "".join(f"{row},7.1e12\n" for row in range(40)))
@@ -182,6 +217,12 @@ def test_a_limit_in_an_answer_of_prometheus_is_beside_the_power(tmp_path: Path) 
     assert log.boards[0].info.power_limit.current_w == 400
 
 
+def test_powers_of_which_nothing_names_the_unit_are_in_that_which_boards_draw(tmp_path: Path) -> None:
+    log = read_log(answer(tmp_path, ({"__name__": "amd_gpu_power", "gpu_power": "0"}, 300_000_000)))
+    assert joules(log) == [pytest.approx(300 * 165)]
+    assert "its numbers are read as µW" in notes(log)
+
+
 def test_of_a_ups_in_an_answer_of_prometheus_the_real_power_counts(tmp_path: Path) -> None:
     apparent, real = ({"__name__": f"network_ups_tools_ups_{name}", "ups": "a"} for name in ("power", "realpower"))
     assert joules(read_log(answer(tmp_path, (apparent, 350), (real, 300)))) == [pytest.approx(300 * 165)]
@@ -228,6 +269,15 @@ def test_boards_in_json_are_known_by_the_names_they_stand_under(tmp_path: Path, 
     path.write_text(json.dumps(rows))
     assert is_log(path)
     assert joules(read_log(path)) == [pytest.approx(200 * 39), pytest.approx(300 * 39)]
+
+
+@pytest.mark.parametrize("time", ["t_ms", "timestamp_ms", "elapsed_ms"])
+def test_times_in_ms_in_json_are_those_of_a_log(tmp_path: Path, time: str) -> None:
+    rows = [{time: 500 * at, "power_w": 200} for at in range(40)]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"interval_ms": 500, "samples": rows}))
+    assert is_log(path)
+    assert joules(read_log(path)) == [pytest.approx(200 * 19.5)]
 
 
 @pytest.mark.parametrize("parts", [("gpu", "cpu"), ("mean", "max"), ("draw", "limit")])

@@ -209,7 +209,11 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
     tuned = _OF_TUNERS.search(lower) is not None
-    if tuned or not ("power" in lower or "watt" in lower) or not re.search(r'"[^"]*(time|date|"ts?")', lower):
+    if (
+        tuned
+        or not ("power" in lower or "watt" in lower)
+        or not re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
+    ):
         return []
     text = read_text(path)
     document = json_or_none(text)
@@ -236,35 +240,31 @@ def _of_boards(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 def _traces(document: object) -> list[dict[str, Any]]:
     """The rows of an object that holds a list of readings for each board, the first of every board first."""
-    if not isinstance(document, dict) or not _are_boards(document) or not all(map(_are_rows, document.values())):
+    if not isinstance(document, dict) or not _are_boards(document):
         return []
-    together = chain.from_iterable(zip_longest(*([(name, row) for row in rows] for name, rows in document.items())))
-    return [{"board": name, **row} for name, row in filter(None, together)]
-
-
-def _are_rows(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    lists = [
+        [{"board": name, **row} for row in rows_in(rows)] for name, rows in document.items() if isinstance(rows, list)
+    ]
+    together = chain.from_iterable(zip_longest(*lists))
+    return [row for row in together if row] if len(lists) == len(document) and all(lists) else []
 
 
 def _of_each_board(row: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each board whose power or readings one holds under its name, such as '0' or 'node1'; else the row."""
     for outer, boards in row.items():
         if isinstance(boards, dict) and _are_boards(boards):
-            named = [{name for name, _ in flattened(each, f"{outer}.")} or {outer} for each in boards.values()]
-            if all(any(heading(name.rpartition(".")[2]).channel in POWERS for name in names) for names in named):
-                split = {
-                    name: each for name, each in row.items() if isinstance(each, dict) and each.keys() == boards.keys()
-                }
+            named = [[name.rpartition(".")[2] for name, _ in flattened({outer: each})] for each in boards.values()]
+            if all(any(heading(name).channel in POWERS for name in names) for names in named):
+                split = [name for name, each in row.items() if isinstance(each, dict) and each.keys() == boards.keys()]
                 beside = {name: each for name, each in row.items() if name not in split}
-                return [beside | {"board": key} | _of_one(split, key) for key in boards]
+                own = {key: [(name, row[name][key]) for name in split] for key in boards}
+                return [beside | {"board": key} | dict(_inner(values)) for key, values in own.items()]
     return [row]
 
 
-def _of_one(split: Mapping[str, Mapping[str, Any]], board: str) -> dict[str, Any]:
-    """What a row holds of a board."""
-    values = {name: each[board] for name, each in split.items()}
-    plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
-    return plain | {name: each for value in values.values() if isinstance(value, dict) for name, each in value.items()}
+def _inner(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in values:
+        yield from value.items() if isinstance(value, dict) else [(name, value)]
 
 
 def _are_boards(named: Mapping[str, object]) -> bool:
@@ -359,7 +359,7 @@ def _of_json(path: Path, beginning: str) -> bytes | None:
     for headings in (every, [name.rpartition(".")[2] for name in every]):
         read = [(name, found) for name, text in zip(every, headings, strict=True) if (found := heading(text)).role]
         names = [name for name, _ in read]
-        times = [name for role in ("time", "day") for name, found in read if found.role == role]
+        times = [(name, found.scale) for role in ("time", "day") for name, found in read if found.role == role]
         if times and any(found.channel in POWERS for _, found in read):
             break
     else:
@@ -368,6 +368,6 @@ def _of_json(path: Path, beginning: str) -> bytes | None:
     headings = shown if len(set(shown)) == len(shown) else names
     whole = _table(headings, ([row.get(name) for name in names] for row in flat))
     block = Block(whole.partition(b"\n")[2], ",", len(names))
-    stamps = over_midnight(stamps_of(block, names.index(times[0]), None))
+    stamps = over_midnight(stamps_of(block, names.index(times[0][0]), times[0][1]))
     soon = len(stamps) > 1 and float(np.median(np.diff(stamps))) / 1e9 < _LONGEST_STEP_S
     return whole if soon and rises(stamps) else None

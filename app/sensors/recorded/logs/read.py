@@ -63,6 +63,8 @@ _MOST_FAILED: Final = 6  # readings in a row
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
+_FEWEST_OF_RUN: Final = 5  # readings
+_EVEN: Final = 0.1  # standard deviation of the steps over their mean, of a clock that starts again with each run
 _FEWEST_FALLS: Final = 3
 _OFTEN: Final = 0.2  # of the steps, in which no counter falls
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -102,6 +104,8 @@ def is_log(path: Path) -> bool:
     if layout.places("day") or "stamp" in layout.columns[places[0]].text.lower() or layout.tool:
         return True
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
+        return True
+    if _runs(stamps) is not None:
         return True
     return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
 
@@ -340,6 +344,8 @@ class _Reader:
             self._notes.append("the newest reading comes first: they are read from the last one on")
             times, board = times[::-1], board[::-1]
             columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
+        if len(self._names) == 1 and not any(columns) and (runs := _runs(times)) is not None:
+            board = self._of_runs(runs, columns[""].get("phase"))
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
         named &= not any(PATTERNS["boards"].search(key) for key in self._names)
         if len(self._names) == 1 and not named and not any(columns):
@@ -375,6 +381,16 @@ class _Reader:
         what = "are no boards, and are" if len(others) > 1 else "is no board, and is"
         self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
+
+    def _of_runs(self, runs: Numbers, phases: Floats | None) -> Numbers:
+        """The numbers of the runs, each by the name of its phase where it has one of its own."""
+        begins = np.unique(runs, return_index=True)[1]
+        names = [f"run {number + 1}" for number in range(len(begins))]
+        if phases is not None and len({*phases[begins].tolist()}) == len(begins) == len(self._phases):
+            names = [[*self._phases][int(phase)] for phase in phases[begins]]
+        self._names = {name: name for name in names}
+        self._notes.append(LOG_NOTES["runs"].format(counted(len(begins) - 1, "time")))
+        return runs
 
     def _in_their_order(self, times: Nanoseconds, board: Numbers, power: Floats) -> Numbers:
         """The numbers of several boards that nothing names, where as many readings come together each time."""
@@ -415,11 +431,13 @@ class _Reader:
         finite = values[np.isfinite(values)]
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
-            scale = named.usual or (1e-3 if beyond else 1.0)
+            small = 1e-6 if beyond and float(np.median(finite)) > 1e3 * _PLAUSIBLE_W else 1e-3
+            scale = named.usual or (small if beyond else 1.0)
             if named.usual and (finite % 1.0).any():
                 self._refuse(f"'{named.text[:40]}' names no unit", "write it as [W] or [mW] behind the heading")
             if scale != 1.0:
-                self._notes.append(f"'{named.text}' names no unit; its numbers are read as mW")
+                unit = "µW" if scale == 1e-6 else "mW"
+                self._notes.append(f"'{named.text}' names no unit; its numbers are read as {unit}")
         elif scale == 1.0 and beyond and re.search("gpu|board|card", named.text, re.IGNORECASE):
             scale = 1e-3
             middle = float(np.median(finite))
@@ -515,7 +533,7 @@ class _Reader:
         """Make a counter in J of readings of energy: what falls often, or adds up to the power, is of each interval."""
         steps, drawn = np.diff(counter[np.isfinite(counter)]), _trapezoid_j(power, time_ns)
         again, summed = int((steps < 0).sum()), np.nancumsum(counter)
-        of_each = bool(again >= _FEWEST_FALLS and again > _OFTEN * np.count_nonzero(steps))
+        of_each = again >= max(_FEWEST_FALLS, math.ceil(_OFTEN * np.count_nonzero(steps)))
         if self._unit_open:
             self._in_joules(summed if of_each else counter, power, time_ns)
         elif drawn > 0 and not _near(np.maximum(steps, 0).sum(), drawn, 1.0):
@@ -563,6 +581,19 @@ def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
     notes.append(LOG_NOTES["spread"])
     within = np.arange(len(time_ns)) - np.repeat(begins, counts)
     return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
+
+
+def _runs(time_ns: Nanoseconds) -> Numbers | None:
+    """The number of the run of each reading, where a clock that rises evenly starts again with each; None elsewhere."""
+    steps = np.diff(time_ns)
+    again = steps < 0
+    if len(time_ns) < _FEWEST_OF_LOG or not 0 < again.sum() < min(_MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
+        return None
+    even, begins = steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]
+    at_nothing = begins.min() >= 0 and begins.max() <= 2 * even.mean()
+    if not at_nothing or even.min() <= 0 or even.std() > _EVEN * even.mean():
+        return None
+    return np.concatenate(([0], np.cumsum(again))).astype(np.uint8)
 
 
 def _power_of(columns: Mapping[str, Floats], names: Sequence[str] = POWERS) -> Floats:
