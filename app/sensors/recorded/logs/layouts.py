@@ -17,12 +17,14 @@ from ...channel import CHANNELS as KNOWN
 from .cells import Block, stamps_of
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
-_NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
+_NUMBERED: Final = re.compile(r"\b(?:gpus?|devices?|cards?|accel|[nthx]pu)[ _]?(\d{1,3})\b")
+_TENTHS: Final = re.compile(r"[x×*]? ?(0\.0*1|10+) ?([mk]?(?:wh?|j))")  # of units: '0.1 W', 'x10 W'
+_DURATION: Final = re.compile(r"\d+(ms|s|sec|m|min|h)")  # over which a power is averaged
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """One column. `role` is time, day, board, name, driver, phase, part, channel or '' for what is not read."""
+    """One column. `role` is time, day, unit, board, name, driver, phase, part, channel or '' for what is not read."""
 
     text: str
     role: str
@@ -72,9 +74,9 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
     if numbered:
         words = " ".join(_NUMBERED.sub(" ", words).split()) or "power"
     for channel, pattern in CHANNELS.items():
-        if pattern.fullmatch(words) and _may_be_in(unit, channel):
+        if pattern.fullmatch(words) and may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
-    if LOG_PATTERNS["other_power"].fullmatch(words) and _may_be_in(unit, "power_instant_w"):
+    if LOG_PATTERNS["other_power"].fullmatch(words) and may_be_in(unit, "power_instant_w"):
         doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
     if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
@@ -84,17 +86,19 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
 
 def scale_of(unit: str) -> float | None:
     """The factor from a unit to that of its channel; None for an unknown one."""
-    return UNITS.get(unit.strip().lower(), ("", None))[1]
+    unit = unit.strip().lower()
+    times = _TENTHS.fullmatch(unit)
+    return float(times[1]) * UNITS[times[2]][1] if times else UNITS.get(unit, ("", None))[1]
 
 
-def _may_be_in(unit: str, channel: str) -> bool:
+def may_be_in(unit: str, channel: str) -> bool:
     """Whether a channel's values may be in that unit: a power in % of a limit is none, nor a fan in turns a minute."""
-    own = KNOWN[channel].unit.lower()
+    own, unit = KNOWN[channel].unit.lower(), _TENTHS.sub(r"\2", unit)
     return unit in ("", own) or UNITS.get(unit, ("", 0.0))[0] == UNITS.get(own, ("none", 0.0))[0]
 
 
 def _is_unit(lower: str) -> bool:
-    return lower in UNITS or lower in ("", "rpm", "mb/s") or lower.startswith("%")
+    return scale_of(lower) is not None or lower in ("", "rpm", "mb/s") or lower.startswith("%")
 
 
 _LOOKED_AT: Final = 50  # lines, for how many cells there are

@@ -39,7 +39,7 @@ from .cells import (
     stamps_of,
     together,
 )
-from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
+from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
 
 Numbers = npt.NDArray[np.uint8]  # of boards
@@ -261,6 +261,19 @@ class _Reader:
                 self._refuse(what, "correct or remove the line")
             own = scale_of((*cell.split(), "", "")[1])  # '2.5 W' below '500 mW'
             values[row] = value if own is None or usual is None else value * own / usual
+        return self._in_units_beside(block, place, values) if named.channel in DRAWN else values
+
+    def _in_units_beside(self, block: Block, place: int, values: Floats) -> Floats:
+        """A power or an energy in the units that a column of its own says, row by row, as in those of the first row."""
+        for at in self._layout.places("unit")[:1]:
+            rows, which = block.distinct(at)
+            units = [block.text(row, at).strip('"') for row in rows]
+            scales = np.array([scale_of(unit) or math.nan for unit in units])
+            if unknown := [_shown(unit) for unit in units if scale_of(unit) is None]:
+                self._notes.append(f"the unit '{unknown[0]}' is not known: it is not certain what the powers are")
+            elif all(may_be_in(unit.lower(), self._layout.columns[place].channel) for unit in units):
+                first = self._units.setdefault(place, units[0])
+                return np.asarray(values * scales[which] / (scale_of(first) or 1.0))
         return values
 
     def _where(self, block: Block, row: int) -> str:
