@@ -190,7 +190,7 @@ class _Reader:
         self._readings = 0
         self._last = 0  # the line of the last reading
         self._numbered = False  # times are numbers, not dates
-        self._notes: list[str] = []
+        self._notes = list(layout.notes)
         self._drawn = ""  # by boards of which no energy follows
 
     def take_all(self, chunks: Iterator[bytes]) -> None:
@@ -404,7 +404,7 @@ class _Reader:
                 first[named.board, name] = named.text
             elif name in DRAWN:
                 other = first[named.board, name]
-                self._notes.append(f"'{named.text}' is left out: '{other}' is of the same board")
+                self._notes.append(LOG_NOTES["left_out"].format(named.text, other))
         powers = [values[name] for values in columns.values() for name in DRAWN if name in values]
         if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
             self._refuse("no reading of power is in it", "log the power of the board")
