@@ -66,13 +66,15 @@ def test_the_unit_before_a_number_counts(tmp_path: Path) -> None:
     assert watts(log) == near(6, 9)
 
 
-def test_that_the_sum_of_parts_is_the_whole_is_said(tmp_path: Path) -> None:
+def test_that_powers_are_read_each_by_itself_is_said(tmp_path: Path) -> None:
     assert "'L1_power_W', 'L2_power_W' stand side by side" in notes(
         of(tmp_path, ["L1_power_W", "L2_power_W"], [60, 90])
     )
 
 
-@pytest.mark.parametrize("headings", [["fan_power_w", "pump_power_w"], ["power_5s_w", "power_30s_w"]])
+@pytest.mark.parametrize(
+    "headings", [["fan_power_w", "pump_power_w"], ["power_5s_w", "power_30s_w"], ["power_p50_w", "power_p95_w"]]
+)
 def test_powers_that_differ_in_more_are_not_told_apart(tmp_path: Path, headings: list[str]) -> None:
     log = of(tmp_path, headings, [60, 90])
     assert watts(log) == near(60)
@@ -201,7 +203,6 @@ def test_spaces_and_apostrophes_between_thousands(tmp_path: Path, cell: str) -> 
         ("server", ["web-01", "db-01"]),
         ("rack position", ["left", "right"]),
         ("lane", ["1", "2"]),
-        ("label", ["gpu0", "gpu1"]),
     ],
 )
 @pytest.mark.parametrize("apart_s", [0.0, 0.4])
@@ -214,6 +215,16 @@ def test_a_column_of_texts_in_turns_tells_boards_apart(
     log = read(tmp_path, "\n".join((f"time_s,{heading},power_w", *lines, "")))
     assert watts(log) == near(61, 91)
     assert "no column says" not in notes(log)
+
+
+def test_a_label_in_turns_tells_boards_apart_at_one_time_alone(tmp_path: Path) -> None:
+    for step, boards in ((0, 2), (0.5, 1)):
+        rows = "".join(
+            f"{row + step * at},{name},{60 + 30 * at + row % 3}\n"
+            for row in range(40)
+            for at, name in enumerate(("load", "store"))
+        )
+        assert len(read(tmp_path, "time_s,label,power_w\n" + rows).boards) == boards
 
 
 def test_what_else_comes_again_tells_no_boards_apart(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ....base.text import float_or_none
 from ....base.vocabulary import (
     BOARDS,
     CHANNELS,
+    HEADINGS,
     LOG_NOTES,
     LOG_PATTERNS,
     LOG_ROLES,
@@ -250,15 +251,16 @@ def _told_apart(layout: Layout, names: Sequence[str], below: Sequence[str]) -> L
     drawn, times = (across[at[0]] if at else () for at in (layout.powers, layout.places("time")))
     spoken_for = layout.columns.keys() - {*layout.places("phase"), *layout.places("part")}
     for at, name in enumerate(names):
-        if at not in spoken_for and _take_turns(across[at], drawn, times):
+        named = name.lower().replace("_", " ") in HEADINGS["kernel"] | HEADINGS["state"] or at in layout.columns
+        if at not in spoken_for and _take_turns(across[at], drawn, times, may_differ=not named):
             board = Heading(name, "board", board="uuid")
             notes = (*layout.notes, LOG_NOTES["turns"].format(name))
             return replace(layout, columns={**layout.columns, at: board}, notes=notes)
     return layout
 
 
-def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str]) -> bool:
-    """Tell whether a few texts come again in their order: words, or 0, 1, .., or others where times come again, too.
+def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str], may_differ: bool) -> bool:
+    """Tell whether a few texts come again in their order, those of a turn at one time; words and 0, 1, .. `may_differ`.
 
     But not where most powers of a turn are the same: these are of one board.
     """
@@ -269,7 +271,7 @@ def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str]
     counted = not numbers or numbers == [*range(int(numbers[0] > 0), len(numbers) + int(numbers[0] > 0))]
     begins = range(0, len(cells), turn)
     differ = sum(len({*drawn[at : at + turn]}) > 1 for at in begins) > len(begins) // 2
-    return differ and (counted or all(len({*times[at : at + turn]}) == 1 for at in begins))
+    return differ and ((counted and may_differ) or all(len({*times[at : at + turn]}) == 1 for at in begins))
 
 
 def _below_others(lines: list[str]) -> Layout | None:
@@ -349,7 +351,7 @@ def _kind_of(word: str) -> str:
     """A word of a heading without what may tell boards apart; '5s' is what a power is averaged over."""
     if PATTERNS["boards"].search(word):
         return "#"
-    return word if _DURATION.fullmatch(word) else re.sub(r"\d+|^[a-z]$", "#", word)
+    return word if _DURATION.fullmatch(word) or word in WORDS["extreme"] else re.sub(r"\d+|^[a-z]$", "#", word)
 
 
 def _found(names: Sequence[str]) -> dict[int, Heading]:
