@@ -58,6 +58,11 @@ def one(heading: str, *values: object) -> tuple[Role, str, float]:
         ("compile_time_ms", Role.UNUSED, "s", 1e-3),
         ("time to first token (ms)", Role.LATENCY, "s", 1e-3),
         ("learning_rate", Role.FIGURE, "", 1.0),
+        ("Apparent Power (VA)", Role.FIGURE, "", 1.0),
+        ("reactive_power_kvar", Role.FIGURE, "", 1.0),
+        ("power_factor", Role.FIGURE, "", 1.0),
+        ("server_power_kilowatts", Role.POWER, "W", 1e3),
+        ("power_uw", Role.POWER, "W", 1e-6),
     ],
 )
 def test_units_and_words_name_the_quantity(heading: str, role: Role, unit: str, scale: float) -> None:

@@ -89,10 +89,12 @@ def test_readings_of_each_second_that_are_alike_are_of_one_board_and_asked_about
 
 
 def test_the_same_figure_of_another_run_is_named_where_it_is_left_out(tmp_path: Path) -> None:
-    text = "time_s,run-a - gpu.0.powerWatts,run-b - gpu.0.powerWatts\n"
+    text = "time_s,run-base - gpu.0.powerWatts,run-tuned - gpu.0.powerWatts\n"
     log = read(tmp_path, text + "".join(f"{row},{60 + row % 3},{90 + row % 3}\n" for row in range(40)))
     assert joules(log) == [pytest.approx(61 * 39, rel=0.01)]
-    assert "'run-b - gpu.0.powerWatts' is left out: 'run-a - gpu.0.powerWatts' is of the same board" in notes(log)
+    assert "'run-tuned - gpu.0.powerWatts' is left out: 'run-base - gpu.0.powerWatts' is of the same board" in notes(
+        log
+    )
 
 
 def test_a_counter_that_starts_again_is_said_to(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ class Block:
         spaced = (behind == _SPACE) & ~whole
         if spaced.any():
             unit = self.data[stops + 1]
-            whole |= spaced & (unit == unit[int(np.argmax(spaced))])
+            whole |= spaced & (unit == unit[int(np.argmax(spaced))]) & ((unit < _ZERO) | (unit > _ZERO + 9))  # '3 054'
         return values, np.flatnonzero(~(is_number & whole)).tolist()
 
     def unit(self, cell: int) -> str:

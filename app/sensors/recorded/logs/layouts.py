@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ....base.text import float_or_none
-from ....base.vocabulary import BOARDS, CHANNELS, LOG_PATTERNS, LOG_ROLES, LOG_TOOLS, LOG_UNITS, UNITS
+from ....base.vocabulary import (
+    BOARDS,
+    CHANNELS,
+    HEADINGS,
+    LOG_NOTES,
+    LOG_PATTERNS,
+    LOG_ROLES,
+    LOG_TOOLS,
+    LOG_UNITS,
+    PATTERNS,
+    UNITS,
+    WORDS,
+)
 from ...channel import CHANNELS as KNOWN
 from .cells import Block, stamps_of
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
-_NUMBERED: Final = re.compile(r"\b(?:gpu|device|card)[ _]?(\d{1,3})\b")
+_NUMBERED: Final = re.compile(r"\b(?:gpus?|devices?|cards?|accel|[nthx]pu)[ _]?(\d{1,3})\b")
+_TENTHS: Final = re.compile(r"[x×*]? ?(0\.0*1|10+) ?([mk]?(?:wh?|j))")  # of units: '0.1 W', 'x10 W'
+_DURATION: Final = re.compile(r"\d+(ms|s|sec|m|min|h)")  # over which a power is averaged
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """One column. `role` is time, day, board, name, driver, phase, part, channel or '' for what is not read."""
+    """One column. `role` is time, day, unit, board, name, driver, phase, part, channel or '' for what is not read."""
 
     text: str
     role: str
@@ -72,9 +87,9 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
     if numbered:
         words = " ".join(_NUMBERED.sub(" ", words).split()) or "power"
     for channel, pattern in CHANNELS.items():
-        if pattern.fullmatch(words) and _may_be_in(unit, channel):
+        if pattern.fullmatch(words) and may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
-    if LOG_PATTERNS["other_power"].fullmatch(words) and _may_be_in(unit, "power_instant_w"):
+    if LOG_PATTERNS["other_power"].fullmatch(words) and may_be_in(unit, "power_instant_w"):
         doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
     if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
@@ -84,17 +99,19 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
 
 def scale_of(unit: str) -> float | None:
     """The factor from a unit to that of its channel; None for an unknown one."""
-    return UNITS.get(unit.strip().lower(), ("", None))[1]
+    unit = unit.strip().lower()
+    times = _TENTHS.fullmatch(unit)
+    return float(times[1]) * UNITS[times[2]][1] if times else UNITS.get(unit, ("", None))[1]
 
 
-def _may_be_in(unit: str, channel: str) -> bool:
+def may_be_in(unit: str, channel: str) -> bool:
     """Whether a channel's values may be in that unit: a power in % of a limit is none, nor a fan in turns a minute."""
-    own = KNOWN[channel].unit.lower()
+    own, unit = KNOWN[channel].unit.lower(), _TENTHS.sub(r"\2", unit)
     return unit in ("", own) or UNITS.get(unit, ("", 0.0))[0] == UNITS.get(own, ("none", 0.0))[0]
 
 
 def _is_unit(lower: str) -> bool:
-    return lower in UNITS or lower in ("", "rpm", "mb/s") or lower.startswith("%")
+    return scale_of(lower) is not None or lower in ("", "rpm", "mb/s") or lower.startswith("%")
 
 
 _LOOKED_AT: Final = 50  # lines, for how many cells there are
@@ -113,6 +130,7 @@ _RAILS: Final = ("VDD_IN", "POM_5V_IN")  # of the whole board, as tegrastats nam
 _OF_A_SECOND: Final = ("power.draw", *_RAILS)  # what tools log once a second by default
 DELIMITERS: Final = ";,\t"  # in 'a, W; b, W' the first one
 _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # which nvidia-smi alone writes so
+_TURNS_IN: Final = 200  # lines, of which the texts of boards take turns
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_UNITS: Final = {"POWER": "W", "POWINST": "W", "PMLMT": "W", "EPLMT": "W", "TOTEC": "mJ"}
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
@@ -130,6 +148,7 @@ class Layout:
     skipped: int = 0  # lines before the first one that may hold a reading
     translation: bytes | None = None  # of the bytes of every line
     step_s: float | None = None  # between readings, as far as the tool's default says, where no column holds the time
+    notes: tuple[str, ...] = ()  # on the columns
 
     def places(self, role: str) -> list[int]:
         """The places of the columns of a role; stamps before how long it has been."""
@@ -196,10 +215,11 @@ def _with_header(lines: list[str]) -> Layout | None:
     names = [name.strip().strip('"') for name in read]
     above = "\n".join((*lines[:header_line], ",".join(names)))
     tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
-    columns = _columns(names, tool)
+    remarks = "\n".join(each for each in lines[:header_line] if each.startswith("#"))
+    columns, said = _columns([_with_unit(name, remarks) for name in names], tool)
     width = _width(lines[header_line + 1 :], delimiter, columns, len(names))
     commas = delimiter not in (None, ",") and any("," in value for value in lines[header_line + 1 : header_line + 3])
-    return Layout(
+    layout = Layout(
         tool,
         delimiter,
         width,
@@ -208,7 +228,50 @@ def _with_header(lines: list[str]) -> Layout | None:
         skipped=header_line + 1,
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
+        notes=() if tool else tuple(said),
     )
+    return _told_apart(layout, names, lines[header_line + 1 :])
+
+
+def _with_unit(name: str, remarks: str) -> str:
+    """A heading with its unit where a remark above the table names it: '# time [min], power in kW'."""
+    found = re.search(rf"\b{re.escape(name)} ?(?:\[|\(|in )([^\s\]),;]+)", remarks, re.IGNORECASE) if name else None
+    return f"{name} [{found[1]}]" if found and found[1].lower() in UNITS and heading(name).scale is None else name
+
+
+def _told_apart(layout: Layout, names: Sequence[str], below: Sequence[str]) -> Layout:
+    """Where no known column tells boards apart, as another that does: one whose texts take turns, row by row."""
+    lines = [line for line in below[:_TURNS_IN] if line.strip() and not line.startswith("#")]
+    delimiter = layout.delimiter
+    read = csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if delimiter else map(str.split, lines)
+    across = [*zip(*(row for row in read if len(row) >= len(names)), strict=False)]
+    known = layout.places("board") + layout.places("name")
+    if not across or not layout.powers or any(len({*across[at]}) > 1 for at in known):
+        return layout
+    drawn, times = (across[at[0]] if at else () for at in (layout.powers, layout.places("time")))
+    spoken_for = layout.columns.keys() - {*layout.places("phase"), *layout.places("part")}
+    for at, name in enumerate(names):
+        named = name.lower().replace("_", " ") in HEADINGS["kernel"] | HEADINGS["state"] or at in layout.columns
+        if at not in spoken_for and _take_turns(across[at], drawn, times, may_differ=not named):
+            board = Heading(name, "board", board="uuid")
+            notes = (*layout.notes, LOG_NOTES["turns"].format(name))
+            return replace(layout, columns={**layout.columns, at: board}, notes=notes)
+    return layout
+
+
+def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str], may_differ: bool) -> bool:
+    """Tell whether a few texts come again in their order, those of a turn at one time; words and 0, 1, .. `may_differ`.
+
+    But not where most powers of a turn are the same: these are of one board.
+    """
+    turn = cells.index(cells[0], 1) if cells[0] in cells[1:] else 0
+    if not 1 < turn <= len(cells) // 3 or len({*cells[:turn]}) < turn or cells[turn:] != cells[:-turn]:
+        return False
+    numbers = sorted(float(number) for each in cells[:turn] if _is_number(number := each.strip().split(" ")[0]))
+    counted = not numbers or numbers == [*range(int(numbers[0] > 0), len(numbers) + int(numbers[0] > 0))]
+    begins = range(0, len(cells), turn)
+    differ = sum(len({*drawn[at : at + turn]}) > 1 for at in begins) > len(begins) // 2
+    return differ and ((counted and may_differ) or all(len({*times[at : at + turn]}) == 1 for at in begins))
 
 
 def _below_others(lines: list[str]) -> Layout | None:
@@ -221,15 +284,27 @@ def _below_others(lines: list[str]) -> Layout | None:
     return None
 
 
-def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
-    """What is read of a row: the powers that are most surely a board's, and of a machine what is the GPU's.
-
-    A heading that comes as often as that of the power is of a board each time.
-    """
+def _columns(names: Sequence[str], tool: str) -> tuple[dict[int, Heading], list[str]]:
+    """What is read of a row, and what is to be said of powers beside one another."""
+    names = [base if (base := re.sub(r"\.\d+$", "", name)) in names else name for name in names]  # pandas: 'power.1'
     units = [LOG_UNITS.get(f"{tool} {name}") for name in names]
     found = _found([f"{name} [{unit}]" if unit else name for name, unit in zip(names, units, strict=True)])
     unread = _unread(found, 1 if tool == _OF_ALL else RAIL)
-    powers = [at for at, each in found.items() if each.channel in POWERS and at not in unread]
+    powers = {at: names[at] for at, each in found.items() if each.channel in POWERS}
+    read, left_out = ([name for at, name in powers.items() if (at in unread) is out] for out in (False, True))
+    columns = _of_boards(names, {at: each for at, each in found.items() if at not in unread}, tool)
+    apart = dict(_side_by_side(columns))
+    said = [LOG_NOTES["beside"].format(_listed(read), _listed(left_out))] if read and left_out else []
+    said += [LOG_NOTES["apart"].format(_listed(names[at] for at in apart))] if apart else []
+    return columns | apart, said
+
+
+def _of_boards(names: Sequence[str], found: Mapping[int, Heading], tool: str) -> dict[int, Heading]:
+    """What is read beside powers, of a machine what is the GPU's.
+
+    A heading that comes as often as that of the power is of a board each time.
+    """
+    powers = [at for at, each in found.items() if each.channel in POWERS]
     read = [names[at] for at in powers]
     gpus = read and all("gpu" in name.lower() for name in read) and any("cpu" in name.lower() for name in names)
     times = 0 if tool == "nvidia-smi" else max(map(names.count, read), default=0)
@@ -237,11 +312,46 @@ def _columns(names: Sequence[str], tool: str) -> dict[int, Heading]:
     for at, each in found.items():
         others = (gpus or tool == _OF_ALL) and at not in powers and "gpu" not in names[at].lower()
         other = others or (times and names.count(names[at]) != times)
-        if at in unread or (each.role == "channel" and other):
+        if each.role == "channel" and other:
             continue
         board = str(names[:at].count(names[at])) if each.role == "channel" and times > 1 else each.board
         columns[at] = replace(each, board=board)
     return columns
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _side_by_side(columns: Mapping[int, Heading]) -> Iterator[tuple[int, Heading]]:
+    """Yield the powers whose headings differ in nothing but a number, a letter or the name of a board.
+
+    Each is of a board of its own, by what differs, and by the word before a number: 'outlet 1'.
+    """
+    words = {at: re.findall(r"[^\W_]+", each.text.lower()) for at, each in columns.items() if each.channel in DRAWN}
+    alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for at, each in words.items():
+        if columns[at].doubt != RAIL:
+            alike[columns[at].channel, *map(_kind_of, each)].append(at)
+    for places in alike.values():
+        different = [at for at, each in enumerate(zip(*(words[at] for at in places), strict=True)) if len({*each}) > 1]
+        if not different or len({columns[at].board for at in places}) == len(places):
+            continue
+        for at in places:
+            own = [words[at][place] for place in different]
+            before = words[at][different[0] - 1] if different[0] and own[0].isdigit() else ""
+            if before and before not in WORDS["power"] | WORDS["observed"] | UNITS.keys():
+                own = [before, *own]
+            rest = heading(" ".join(word for place, word in enumerate(words[at]) if place not in different))
+            scale = columns[at].scale or rest.scale  # 'power_mw_0'
+            yield at, replace(columns[at], board=" ".join(own), scale=scale)
+
+
+def _kind_of(word: str) -> str:
+    """A word of a heading without what may tell boards apart; '5s' is what a power is averaged over."""
+    if PATTERNS["boards"].search(word):
+        return "#"
+    return word if _DURATION.fullmatch(word) or word in WORDS["extreme"] else re.sub(r"\d+|^[a-z]$", "#", word)
 
 
 def _found(names: Sequence[str]) -> dict[int, Heading]:
@@ -256,8 +366,17 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
     """The places of powers and limits where others are more surely of boards; none is in more doubt than `most`."""
     powers = {at: each for at, each in found.items() if each.channel in (*POWERS, "power_limit_w")}
     least = min((each.doubt for each in powers.values() if each.channel in POWERS), default=0)
-    numbered = any(each.board for each in powers.values() if each.channel in POWERS and each.doubt == least)
-    return {at for at, each in powers.items() if each.doubt > min(least, most) or (numbered and not each.board)}
+    surest = {at: each for at, each in powers.items() if each.channel in POWERS and each.doubt == least}
+    boards = {each.board for each in surest.values()} - {""}
+    of_all = {at: each for at, each in found.items() if each.channel in ("energy_j", "memory_power_w")}
+    bare = powers | of_all if len(boards) > 1 else powers if boards else {}
+    unread = {at for at, each in powers.items() if each.doubt > min(least, most)}
+    unread |= {at for at, each in bare.items() if not each.board}
+    for kind, doubt in (("total", 1), ("machine", 2)) if not boards and least < RAIL else ():
+        whole = {at for at, each in surest.items() if LOG_PATTERNS[kind].search(each.text.replace("_", " "))}
+        if whole and least >= doubt:
+            return unread | surest.keys() - whole
+    return unread
 
 
 def _width(below: Sequence[str], delimiter: str | None, columns: Mapping[int, Heading], named: int) -> int:

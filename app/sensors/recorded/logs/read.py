@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -39,7 +39,7 @@ from .cells import (
     stamps_of,
     together,
 )
-from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, scale_of
+from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
 
 Numbers = npt.NDArray[np.uint8]  # of boards
@@ -68,6 +68,8 @@ _EVEN: Final = 0.1  # standard deviation of the steps over their mean, of a cloc
 _FEWEST_FALLS: Final = 3
 _OFTEN: Final = 0.2  # of the steps, in which no counter falls
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
+_THOUSANDS: Final = re.compile(r"(?<=\d)[ \xa0\u202f'’](?=\d{3}(?!\d))")  # marks that are no decimal signs
+_WITH_MARKS: Final = re.compile(r"[+-]?\d+([ ,\xa0\u202f'’]\d+)+(\.\d+)?( ?[^\W\d]\S*| ?%)?")  # in a number
 _TIMES_REMEDY: Final = "log it too (--query-gpu=timestamp,power.draw; dmon -o DT), or name a step with --interval"
 _REMEDY: Final = (
     "a log needs a header that names a power in W, as that of nvidia-smi --query-gpu=timestamp,power.draw --format=csv"
@@ -205,7 +207,7 @@ class _Reader:
         self._readings = 0
         self._last = 0  # the line of the last reading
         self._numbered = False  # times are numbers, not dates
-        self._notes: list[str] = []
+        self._notes = list(layout.notes)
         self._drawn = ""  # by boards of which no energy follows
 
     def take_all(self, chunks: Iterator[bytes]) -> None:
@@ -276,6 +278,19 @@ class _Reader:
                 self._refuse(what, "correct or remove the line")
             own = scale_of((*cell.split(), "", "")[1])  # '2.5 W' below '500 mW'
             values[row] = value if own is None or usual is None else value * own / usual
+        return self._in_units_beside(block, place, values) if named.channel in DRAWN else values
+
+    def _in_units_beside(self, block: Block, place: int, values: Floats) -> Floats:
+        """A power or an energy in the units that a column of its own says, row by row, as in those of the first row."""
+        for at in self._layout.places("unit")[:1]:
+            rows, which = block.distinct(at)
+            units = [block.text(row, at).strip('"') for row in rows]
+            scales = np.array([scale_of(unit) or math.nan for unit in units])
+            if unknown := [_shown(unit) for unit in units if scale_of(unit) is None]:
+                self._notes.append(f"the unit '{unknown[0]}' is not known: it is not certain what the powers are")
+            elif all(may_be_in(unit.lower(), self._layout.columns[place].channel) for unit in units):
+                first = self._units.setdefault(place, units[0])
+                return np.asarray(values * scales[which] / (scale_of(first) or 1.0))
         return values
 
     def _where(self, block: Block, row: int) -> str:
@@ -418,7 +433,7 @@ class _Reader:
                 first[named.board, name] = named.text
             elif name in DRAWN:
                 other = first[named.board, name]
-                self._notes.append(f"'{named.text}' is left out: '{other}' is of the same board")
+                self._notes.append(LOG_NOTES["left_out"].format(named.text, other))
         powers = [values[name] for values in columns.values() for name in DRAWN if name in values]
         if any(map(len, powers)) and not any(np.isfinite(values).any() for values in powers):
             self._refuse("no reading of power is in it", "log the power of the board")
@@ -618,7 +633,7 @@ def _number(cell: str) -> float | None:
         return math.nan
     if re.fullmatch("0x[0-9a-f]{1,16}", words):
         return float(int(words, 16))
-    value = float_or_none(words.partition(" ")[0])
+    value = float_or_none(_THOUSANDS.sub("", words).partition(" ")[0])
     return value if value is not None and abs(value) < 1e15 else None
 
 
@@ -664,7 +679,7 @@ def _block(text: bytes, layout: Layout) -> Block:
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:
         in_mw = any(each.channel in POWERS and each.scale == 1e-3 for each in layout.columns.values())
-        text = _without_quotes(text, layout.delimiter, "" if in_mw else ".")
+        text = _without_quotes(text, layout.delimiter, in_mw)
     if layout.header:
         text = b"\n" + text
         while b"\n " in text:
@@ -675,12 +690,32 @@ def _block(text: bytes, layout: Layout) -> Block:
     return Block(text, layout.delimiter or " ", layout.cells)
 
 
-def _without_quotes(block: bytes, delimiter: str, point: str) -> bytes:
-    """Cells in quotes without them, and without the separators inside; `point` is for the comma in a number."""
+def _without_quotes(block: bytes, delimiter: str, in_mw: bool) -> bytes:
+    """Cells in quotes without them, without the separators inside, and their numbers as Python writes them."""
     try:
-        text = re.sub(r'(?<="\d)(\d*),(?=\d+")', rf"\1{point}", block.decode("utf-8", "replace"))
-        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-        cells = ((cell.replace(delimiter, " ").replace("\n", " ") for cell in row) for row in rows)
-        return "".join(delimiter.join(row) + "\n" for row in cells).encode()
+        rows = list(csv.reader(io.StringIO(block.decode("utf-8", "replace")), delimiter=delimiter))
     except csv.Error:
         return block
+    columns = [_in_plain_digits(cells, in_mw) for cells in zip_longest(*rows, fillvalue="")]
+    across = zip(*columns, strict=True)
+    cells = ((cell.replace(delimiter, " ").replace("\n", " ") for cell in row) for row in across)
+    lines = (delimiter.join(list(row)[: len(read)]) for row, read in zip(cells, rows, strict=True))
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _in_plain_digits(cells: Sequence[str], in_mw: bool) -> Sequence[str]:
+    """A column without marks between thousands, and with decimal points: what a comma is follows of all its numbers.
+
+    It stands between thousands where a point or a further comma follows, and where 3 digits follow each comma, but
+    none stands in other numbers. In mW, decimals are not as many.
+    """
+    written = {cell for cell in cells if _WITH_MARKS.fullmatch(cell.strip())}
+    if not written:
+        return cells
+    plain = {cell: _THOUSANDS.sub("", cell.strip()) for cell in written}
+    commas = [number for number in plain.values() if "," in number]
+    grouped = any(re.match(r"[+-]?\d+,\d{3}[.,]", number) for number in commas)
+    if not grouped and all(re.match(r"[+-]?[1-9]\d{0,2},\d{3}(?!\d)", number) for number in commas):
+        grouped = in_mw or any(re.match(r"[+-]?\d{1,3}(\D.*)?$", cell.strip()) for cell in {*cells} - {*commas})
+    mark = "" if grouped else "."
+    return [plain[cell].replace(",", mark) if cell in plain else cell for cell in cells]
