@@ -41,6 +41,7 @@ from .cells import (
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
+from .readings import leave_out_impossible, near, power_of, runs, spread, trapezoid_j
 
 Numbers = npt.NDArray[np.uint8]  # of boards
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
@@ -55,16 +56,10 @@ _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
-_FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
-_MOST_W: Final = 1e6  # of all boards of a machine
 _LONG_STEP_NS: Final = 10_000_000_000  # between readings, which few loggers wait for
-_AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
-_MOST_FAILED: Final = 6  # readings in a row
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
-_FEWEST_OF_RUN: Final = 5  # readings
-_EVEN: Final = 0.1  # standard deviation of the steps over their mean, of a clock that starts again with each run
 _FEWEST_FALLS: Final = 3
 _OFTEN: Final = 0.2  # of the steps, in which no counter falls
 _RUNS: Final = re.compile(r"^.*\bemissions\b.*\n", re.IGNORECASE)  # CodeCarbon: a row for each finished run
@@ -107,7 +102,7 @@ def is_log(path: Path) -> bool:
         return True
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
-    if _runs(stamps) is not None:
+    if runs(stamps) is not None:
         return True
     return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
 
@@ -168,18 +163,7 @@ def _unit_in_doubt(log: Log, layout: Layout) -> Iterator[str]:
 
 def _joules(board: Recording) -> float:
     """The energy of a board, by the trapezoid between its known readings of power."""
-    return _trapezoid_j(_power_of(board.by_name), board.time_ns)
-
-
-def _trapezoid_j(power: Floats, time_ns: Nanoseconds) -> float:
-    """The energy between the known readings of a power; 0 where there are none."""
-    known = np.isfinite(power)
-    return float(np.trapezoid(power[known], time_ns[: len(power)][known] / 1e9))
-
-
-def _near(one: float, other: float, most: float) -> bool:
-    """Tell whether numbers, the other one of them positive, differ by no more of the logarithm."""
-    return one > 0 and abs(math.log(one / other)) <= most
+    return trapezoid_j(power_of(board.by_name), board.time_ns)
 
 
 class _Unread(NamedTuple):
@@ -359,12 +343,12 @@ class _Reader:
             self._notes.append("the newest reading comes first: they are read from the last one on")
             times, board = times[::-1], board[::-1]
             columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
-        if len(self._names) == 1 and not any(columns) and (runs := _runs(times)) is not None:
-            board = self._of_runs(runs, columns[""].get("phase"))
+        if len(self._names) == 1 and not any(columns) and (of_runs := runs(times)) is not None:
+            board = self._of_runs(of_runs, columns[""].get("phase"))
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
         named &= not any(PATTERNS["boards"].search(key) for key in self._names)
         if len(self._names) == 1 and not named and not any(columns):
-            board = self._in_their_order(times, board, _power_of(columns[""], DRAWN))
+            board = self._in_their_order(times, board, power_of(columns[""], DRAWN))
         self._others = self._no_boards()
         boards = tuple(self._boards(times, board, columns, step_s))
         if not boards:
@@ -486,7 +470,7 @@ class _Reader:
                 of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
                 if self._draws(of_board, own):
                     after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
-                    made = self._recording(number, own, _spread(after_ns, self._notes), of_board, step_s)
+                    made = self._recording(number, own, spread(after_ns, self._notes), of_board, step_s)
                     if made is not None:
                         yield made
 
@@ -504,7 +488,7 @@ class _Reader:
         time_ns = time_ns[forward]
         named = [name for name in CHANNELS if name in of_board]
         table = self._table(named, of_board, forward, time_ns)
-        if len(time_ns) < 2 or not np.isfinite(_power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
+        if len(time_ns) < 2 or not np.isfinite(power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
             return None
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
@@ -539,20 +523,20 @@ class _Reader:
         columns = dict(zip(named, table.T, strict=True))
         for name, values in columns.items():
             values[:] = of_board[name][forward]
-            _leave_out_impossible(name, values, self._notes)
+            leave_out_impossible(name, values, self._notes)
         if "energy_j" in columns:
-            self._count(columns["energy_j"], _power_of(columns), time_ns)
+            self._count(columns["energy_j"], power_of(columns), time_ns)
         return table
 
     def _count(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
         """Make a counter in J of readings of energy: what falls often, or adds up to the power, is of each interval."""
-        steps, drawn = np.diff(counter[np.isfinite(counter)]), _trapezoid_j(power, time_ns)
+        steps, drawn = np.diff(counter[np.isfinite(counter)]), trapezoid_j(power, time_ns)
         again, summed = int((steps < 0).sum()), np.nancumsum(counter)
         of_each = again >= max(_FEWEST_FALLS, math.ceil(_OFTEN * np.count_nonzero(steps)))
         if self._unit_open:
             self._in_joules(summed if of_each else counter, power, time_ns)
-        elif drawn > 0 and not _near(np.maximum(steps, 0).sum(), drawn, 1.0):
-            of_each |= _near(summed[-1] - summed[0], drawn, _DIFFERENT)
+        elif drawn > 0 and not near(np.maximum(steps, 0).sum(), drawn, 1.0):
+            of_each |= near(summed[-1] - summed[0], drawn, _DIFFERENT)
         if of_each:
             counter[:] = summed
             self._notes.append(LOG_NOTES["of_each"])
@@ -587,38 +571,9 @@ class _Reader:
         raise InputError(what, str(self._path), remedy)
 
 
-def _spread(time_ns: Nanoseconds, notes: list[str]) -> Nanoseconds:
-    """Readings that share a stamp of whole seconds, evenly over that second."""
-    begins = np.flatnonzero(np.diff(time_ns, prepend=-1) != 0)
-    counts = np.diff(np.append(begins, len(time_ns)))
-    if len(begins) < 2 or counts.max() < 2 or (np.diff(time_ns) < 0).any() or (time_ns % 1_000_000_000).any():
-        return time_ns
-    notes.append(LOG_NOTES["spread"])
-    within = np.arange(len(time_ns)) - np.repeat(begins, counts)
-    return np.asarray(time_ns + within * 1_000_000_000 // np.repeat(counts, counts))
-
-
-def _runs(time_ns: Nanoseconds) -> Numbers | None:
-    """The number of the run of each reading, where a clock that rises evenly starts again with each; None elsewhere."""
-    steps = np.diff(time_ns)
-    again = steps < 0
-    if len(time_ns) < _FEWEST_OF_LOG or not 0 < again.sum() < min(_MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
-        return None
-    even, begins = steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]
-    at_nothing = begins.min() >= 0 and begins.max() <= 2 * even.mean()
-    if not at_nothing or even.min() <= 0 or even.std() > _EVEN * even.mean():
-        return None
-    return np.concatenate(([0], np.cumsum(again))).astype(np.uint8)
-
-
-def _power_of(columns: Mapping[str, Floats], names: Sequence[str] = POWERS) -> Floats:
-    """The power of a board, by the first of these names that it has; nothing where it has none."""
-    return next((columns[name] for name in names if name in columns), np.empty(0))
-
-
 def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
     """Say the readings and watts of a board of which no energy follows, as the beginning of a sentence."""
-    power = _power_of(of_board)
+    power = power_of(of_board)
     known = power[np.isfinite(power)]
     if not len(known):
         return ""
@@ -635,35 +590,6 @@ def _number(cell: str) -> float | None:
         return float(int(words, 16))
     value = float_or_none(_THOUSANDS.sub("", words).partition(" ")[0])
     return value if value is not None and abs(value) < 1e15 else None
-
-
-def _leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
-    """NaN in place of what no board reads: less than nothing, or more than 100 % of it (fans may turn faster).
-
-    And what drivers give where a reading failed: the largest number of 16 or 32 bits, and now and then 0 W.
-    """
-    described = CHANNELS[name]
-    wrong = (values < 0) & (described.unit != "°C")
-    if described.unit == "W":
-        wrong |= np.isin(np.floor(values), _FAILED) | _dips(values) | (values > _MOST_W)
-    wrong |= (values > 100) & (described.unit == "%") & (name != "fan_percent")
-    if wrong.any():
-        count = int(wrong.sum())
-        verb = "is" if count == 1 else "are"
-        what = f"{counted(count, 'reading')} of {described.label} cannot be and {verb} left out"
-        notes.append(f"{what}, the first: {values[wrong][0]:.4g} {described.unit}")
-        values[wrong] = math.nan
-
-
-def _dips(values: Floats) -> npt.NDArray[np.bool_]:
-    """Mark readings of 0 W, a few at a time, right between those of a board at work."""
-    drawn, zeros = np.flatnonzero(values != 0.0), np.flatnonzero(values == 0.0)
-    behind = np.searchsorted(drawn, zeros)
-    inside = (behind > 0) & (behind < len(drawn))
-    zeros, before, after = zeros[inside], drawn[behind[inside] - 1], drawn[behind[inside]]
-    found = np.zeros(len(values), np.bool_)
-    found[zeros[(np.minimum(values[before], values[after]) > _AT_WORK_W) & (after - before <= _MOST_FAILED)]] = True
-    return found
 
 
 def _shown(cell: str) -> str:
