@@ -288,3 +288,12 @@ def test_what_stands_beside_a_power_in_json_is_no_board(tmp_path: Path, parts: t
     path = tmp_path / "log.json"
     path.write_text(json.dumps(rows))
     assert not is_log(path) or len(read_log(path).boards) == 1
+
+
+@pytest.mark.parametrize("name", ["avg", "mean", "-1"])
+def test_a_row_of_means_or_of_a_sum_is_no_board(tmp_path: Path, name: str) -> None:
+    rows = (f"{1_760_000_000 + row},{gpu},{watts + row % 3}\n" for row in range(40) for gpu, watts in
+            (("0", 60), ("1", 90), (name, 75)))  # fmt: skip
+    log = read(tmp_path, "timestamp,gpu,power_w\n" + "".join(rows))
+    assert len(log.boards) == 2
+    assert f"{name} is no board, and is left out" in notes(log)
