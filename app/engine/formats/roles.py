@@ -38,8 +38,9 @@ from .headings import (
     Floats,
     Role,
     is_geometric,
+    over,
 )
-from .sheet import Sheet
+from .sheet import Sheet, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
@@ -49,6 +50,8 @@ _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger 
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 _SAME_TIME: Final = 0.02  # share by which runs of one length differ
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
+_GROWN: Final = 3.0  # ratio of the largest to the least amount of work
+_SLOPE, _IN_STEP = 0.5, 0.95  # of the logarithms of times over those of amounts, and their correlation
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -356,9 +359,29 @@ def _unknown_numbers(sheet: Sheet) -> None:
     if math.prod(sheet.distinct([column]) for column in varying) > _LARGEST_SPACE:
         counted = (c for c in varying if c.why in (CHOICE, SOMEONE_CHOSE))
         sheet.change(counted, Role.FIGURE, "too many of them for someone to have chosen")
-    elif len(unknown) < len(varying) and len(unknown) <= _MOST_ASKED:
-        telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
-        for column in unknown:
-            if sheet.distinct([*telling, column]) > sheet.distinct(telling):
-                telling.append(column)
-                sheet.put(column, Role.WORK, candidates=(Role.WORK, Role.PARAMETER))
+        return
+    grown = [column for column in unknown if _is_worked_on(column, sheet)]
+    few = len(unknown) < len(varying) and len(unknown) <= _MOST_ASKED
+    telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
+    for column in grown or unknown if grown or few else ():
+        if sheet.distinct([*telling, column]) > sheet.distinct(telling):
+            telling.append(column)
+            sheet.put(column, Role.WORK, candidates=(Role.WORK, Role.PARAMETER))
+
+
+def _is_worked_on(column: Column, sheet: Sheet) -> bool:
+    """Tell whether times grow in step with numbers, or are these over a rate, as of how much there is to do."""
+    if (time := main_column(sheet.columns, Role.TIME)) is None:
+        return False
+    numbers, times = sheet.numbers(column), sheet.numbers(time)
+    known = (numbers > 0) & (times > 0)
+    for rate in sheet.of(Role.THROUGHPUT):
+        work = over(numbers, times * sheet.numbers(rate))[known]
+        if len(work) >= _FEWEST and float(np.ptp(work)) < _SAME_TIME * float(np.min(work)):
+            return True
+    amounts = np.unique(numbers[known])
+    if len(amounts) < _FEWEST or amounts[-1] < _GROWN * amounts[0]:
+        return False
+    taken = [float(np.median(times[known & (numbers == amount)])) for amount in amounts]
+    slope, _ = np.polyfit(np.log(amounts), np.log(taken), 1)
+    return bool(slope > _SLOPE and np.corrcoef(np.log(amounts), np.log(taken))[0, 1] > _IN_STEP)

@@ -90,6 +90,13 @@ def test_times_of_a_whole_run_fall_with_larger_batches(tmp_path: Path) -> None:
     assert not any("batch/s" in name for name in recording.value_names)
 
 
+@pytest.mark.parametrize("heading", ["points", "Ukuran", "cells_side"])
+def test_numbers_with_which_times_grow_may_be_how_much_there_was_to_do(heading: str) -> None:
+    sizes, times = (1000, 4000, 16000, 64000), (1.25, 4.75, 20.5, 83.1)
+    assert asked(columns(f"{heading},time_ms,power_w", sizes, times, (201, 210, 231, 244))) == [heading]
+    assert asked(columns(f"{heading},time_ms,power_w", sizes, (5.25, 4.75, 6.5, 7.1), (201, 210, 231, 244))) == []
+
+
 def test_a_rate_of_samples_counts_before_one_of_batches(tmp_path: Path) -> None:
     text = columns("batch,it_s,samples_s,power_w", (1, 4, 16), (5.0, 4.1, 2.25), (5.0, 16.4, 36.0), (203, 212, 231))
     assert read(tmp_path, text).objective.front[0].name == "samples_s"
