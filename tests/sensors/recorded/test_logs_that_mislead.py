@@ -79,13 +79,26 @@ def test_readings_of_each_second_that_differ_by_their_place_are_of_several_board
     assert "2 readings come together each time" in notes(log)
 
 
+def test_a_loop_over_boards_may_fall_twice_into_a_second(tmp_path: Path) -> None:
+    """As on two H200 boards, one at work: 76 readings by a loop with `date +%s` and a pause of 0.9 s."""
+    seconds = [row - row // 9 for row in range(38)]
+    text = "".join(
+        f"{1_796_076_206 + second},{watts:.2f}\n"
+        for row, second in enumerate(seconds)
+        for watts in (77.7 + row % 3 / 50, 513.4 + row % 4 if 6 < row < 28 else 112.0)
+    )
+    log = read(tmp_path, "timestamp,power_w\n" + text)
+    assert [len(board.time_ns) for board in log.boards] == [38, 38]
+    assert joules(log)[0] == pytest.approx(77.7 * (seconds[-1] - seconds[0]), rel=0.02)
+
+
 def test_readings_of_each_second_that_are_alike_are_of_one_board_and_asked_about(tmp_path: Path) -> None:
     log = read(tmp_path, of_whole_seconds(2, 0.5))
     (board,) = log.boards
     assert len(board.time_ns) == 80
     assert "is not certain" in notes(log)
     assert "2 boards" in notes(log)
-    assert "not certain" not in notes(read(tmp_path, of_whole_seconds(2, 0.5).replace("05:07", "05:08")))
+    assert "not certain" not in notes(read(tmp_path, of_whole_seconds(2, 0.5).replace("05:07", "05:08", 1)))
 
 
 def test_the_same_figure_of_another_run_is_named_where_it_is_left_out(tmp_path: Path) -> None:

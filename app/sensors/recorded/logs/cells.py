@@ -267,13 +267,19 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
 
 
 def of_each_second(stamps: Nanoseconds) -> int:
-    """Count the readings of each of many whole seconds; 1 where they are not the same number in all but the last."""
+    """Count the readings that each of many whole seconds has once or more often; 1 where some have others.
+
+    The last second may have fewer.
+    """
     seconds, counts = np.unique(stamps, return_counts=True)
     if len(counts) < _FEWEST_STEPS:
         return 1
-    count = int(counts[0])
-    alike = bool((counts[:-1] == count).all()) and counts[-1] <= count <= _MOST_TOGETHER
-    return count if alike and not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all()) else 1
+    count = int(np.gcd.reduce(counts[:-1]))
+    return (
+        count
+        if count <= _MOST_TOGETHER and not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all())
+        else 1
+    )
 
 
 def _differ_by_place(values: Floats, count: int) -> bool:
