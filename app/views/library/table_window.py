@@ -18,7 +18,7 @@ from ...engine.formats.headings import MEASURED, SET, Column, Role
 from ...engine.formats.prepared_table import prepared
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
-from ...engine.formats.table_columns import KERNELS, TableColumns, column_roles
+from ...engine.formats.table_columns import KERNELS, UNCERTAIN, TableColumns, column_roles
 from ...engine.session.summary import by_goal, front_indices
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel, plain_tip
@@ -228,7 +228,8 @@ def _judged(read: Table, said: TableColumns) -> _Opened:
     every += [column for column in joined if column.heading not in said.headings.values()]
     try:
         session = recording_of(shown, guess(shown, said, found), found)
-        words = "\n".join((_words_of(session, len(shown)), *(shown.notes if shown.roles else ())))
+        said_of_it = (note for note in shown.notes if UNCERTAIN not in note)  # of which `_words_of` asks
+        words = "\n".join((_words_of(session, len(shown)), *said_of_it))
         return _Opened(read, shown, every, said, words, complete=True)
     except InputError as error:
         return _Opened(read, shown, every, said, f"{error.what}: choose them here.", complete=False)
@@ -247,9 +248,7 @@ def _words_of(recording: Recording, rows: int) -> str:
         kernels = {measurement.configuration[name] for measurement in recording.measurements()}
         mixed = [f"{counted(len(kernels), 'kernel')}, each with a best of its own."]
     asked = [
-        f"{note.partition(' (--roles ')[0]}: choose what it is above."
-        for note in recording.notes
-        if "not certain" in note
+        f"{note.partition(' (--roles ')[0]}: choose what it is above." for note in recording.notes if UNCERTAIN in note
     ]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"
