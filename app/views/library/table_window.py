@@ -18,7 +18,7 @@ from ...engine.formats.headings import MEASURED, SET, Column, Role
 from ...engine.formats.prepared_table import prepared
 from ...engine.formats.recording import Recording
 from ...engine.formats.remembered_roles import remember, remembered
-from ...engine.formats.table_columns import KERNELS, UNCERTAIN, TableColumns, column_roles
+from ...engine.formats.table_columns import KERNELS, TableColumns, column_roles
 from ...engine.session.summary import by_goal, front_indices
 from ...engine.space.search_space import MIXED_KERNELS
 from ..shared.label import PlainLabel, plain_tip
@@ -27,6 +27,7 @@ from ..shared.tasks import LatestTask
 from ..shared.widgets import button, hbox, vbox
 
 _SHOWN = 3  # values of a column
+_DOUBT = "not certain"  # in the notes that ask
 _NAME, _ROLE, _UNIT, _WHY, _CALLED, _VALUES = range(6)
 _EXPLAINED = (
     "What each column is taken for, and why. Another choice holds for tables with the same headings in this folder."
@@ -228,7 +229,7 @@ def _judged(read: Table, said: TableColumns) -> _Opened:
     every += [column for column in joined if column.heading not in said.headings.values()]
     try:
         session = recording_of(shown, guess(shown, said, found), found)
-        said_of_it = (note for note in shown.notes if UNCERTAIN not in note)  # of which `_words_of` asks
+        said_of_it = (note for note in shown.notes if _DOUBT not in note)  # of which `_words_of` asks
         words = "\n".join((_words_of(session, len(shown)), *said_of_it))
         return _Opened(read, shown, every, said, words, complete=True)
     except InputError as error:
@@ -248,7 +249,7 @@ def _words_of(recording: Recording, rows: int) -> str:
         kernels = {measurement.configuration[name] for measurement in recording.measurements()}
         mixed = [f"{counted(len(kernels), 'kernel')}, each with a best of its own."]
     asked = [
-        f"{note.partition(' (--roles ')[0]}: choose what it is above." for note in recording.notes if UNCERTAIN in note
+        f"{note.partition(' (--roles ')[0]}: choose what it is above." for note in recording.notes if _DOUBT in note
     ]
     table, front = recording.table(), recording.objective.front
     words = f"{counted(rows, 'row')}, {counted(len(recording), 'configuration')}"

@@ -180,3 +180,13 @@ def test_a_doubt_about_a_figure_that_was_made_of_others_is_one_choice_away(
     assert columns.options["roles"] == "power_w=power-limit"
     assert "power_w=power-limit" in (tmp_path / NAME).read_text(), "it holds for the next one of that shape"
     assert "power_limit_w" in read_recording(path).space().names
+
+
+def test_an_energy_over_a_time_that_no_board_draws_is_asked_about(
+    window: TableWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("tile,mean_time_ms,energy_J\n16,26.8,1397.5\n32,20.7,1297.8\n64,12.0,2342.0\n")
+    window.open(path)
+    qtbot.waitUntil(lambda: "is not certain" in window.message.text(), timeout=20_000)
+    assert "'energy_J' over 'mean_time_ms' is" in window.message.text()
