@@ -61,9 +61,10 @@ def role_of(name: str) -> Role | None:
     Role or None
         None if it is not known, as of a hardware counter: a throughput of caches is no speed of the work.
     """
-    if name in COUNTERS:
-        return None  # a throughput of caches is no speed of the work
     lower = name.lower()
+    words = lower.replace("_", " ")
+    if name in COUNTERS or any(PATTERNS[kind].search(words) for kind in ("change", "of_one_user", "no_work")):
+        return None  # a throughput of caches is no speed of the work, nor is a loss of it
     if lower.endswith(("/w", "/j")):
         return Role.EFFICIENCY
     if "edp" in lower:

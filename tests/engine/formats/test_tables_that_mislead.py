@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import main
 from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Role
@@ -63,6 +64,18 @@ def test_a_change_of_a_figure_is_none(heading: str) -> None:
 def test_what_each_user_sees_and_what_failed_are_no_rates_of_the_work(heading: str) -> None:
     text = columns(f"concurrency,{heading},power_w", (1, 2, 4, 8), (80.5, 69.6, 60.6, 41.2), (251, 276, 301, 320))
     assert judged(text)[heading] is Role.FIGURE
+
+
+@pytest.mark.parametrize("figure", ["throughput_loss", "tok/s/user", "errors/s"])
+def test_nothing_is_the_fastest_by_such_a_figure(
+    tmp_path: Path, figure: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(columns(f"clock_mhz,{figure},power_w", CLOCKS, (0.55, 0.42, 0.31, 0.22, 0.09, 0.01), WATTS))
+    assert main(["analyse", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "\nFastest" not in said
+    assert "The fastest is" not in said
 
 
 @pytest.mark.parametrize("heading", ["core_seconds", "gpu_hours", "node-hours"])

@@ -64,6 +64,14 @@ def test_rows_with_a_duration_of_nothing_are_no_log(tmp_path: Path) -> None:
     assert not is_log(path)
 
 
+@pytest.mark.parametrize("figure", ["tokens_per_s", "throughput", "latency_ms", "fps", "images_sec"])
+def test_runs_one_after_the_other_are_no_log(tmp_path: Path, figure: str) -> None:
+    path = tmp_path / "sweep.csv"
+    rows = (f"2026-05-01T12:{2 * row:02d}:00Z,{150 + 25 * row},{140 + 24 * row},{1896 + row}\n" for row in range(10))
+    path.write_text(f"timestamp,power_limit_w,power_draw_w,{figure}\n" + "".join(rows))
+    assert not is_log(path)
+
+
 def of_whole_seconds(boards: int, other_w: float, seconds: int = 40) -> str:
     return "timestamp,power.draw [W]\n" + "".join(
         f"2026/04/19 17:05:{second:02d},{100 + second % 7 + (other_w if board else 0.0):.2f} W\n"

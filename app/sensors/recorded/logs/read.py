@@ -89,15 +89,16 @@ def is_log(path: Path) -> bool:
     if layout is None or _RUNS.match(text):
         return False
     places = layout.places("time")
+    of_work = LOG_PATTERNS["of_work"].search(layout.header.decode("utf-8", "replace")) is not None
     if not places:
-        return layout.step_s is not None and not LOG_PATTERNS["of_work"].search(
-            layout.header.decode("utf-8", "replace")
-        )
+        return layout.step_s is not None and not of_work
     *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
     block = _block(below.encode(), layout)
     stamps, *others = [over_midnight(stamps_of(block, at, layout.columns[at].scale)) for at in places]
     if others and not layout.tool and not all(rises(each, _MOSTLY) and np.ptp(each) for each in others):
         return False  # how long something took, beside when: a table of measurements
+    if of_work and not layout.tool and len(stamps) > 1 and float(np.median(np.diff(stamps))) >= _LONG_STEP_NS:
+        return False  # runs one after the other, and when each was
     if layout.places("day") or "stamp" in layout.columns[places[0]].text.lower() or layout.tool:
         return True
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
