@@ -50,8 +50,8 @@ _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger 
 _SCATTER: Final = 1.5  # ratio of amounts that were counted
 _SAME_TIME: Final = 0.02  # share by which runs of one length differ
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
-_GROWN: Final = 3.0  # ratio of the largest to the least amount of work
-_SLOPE, _IN_STEP = 0.5, 0.95  # of the logarithms of times over those of amounts, and their correlation
+_GROWN: Final = 4.0  # ratio of the largest to the least amount of work
+_SLOPE, _IN_STEP = 0.7, 0.95  # of the logarithms of times over those of amounts, and their correlation
 _FEWEST: Final = 3  # rows in which a relation must hold
 
 
@@ -380,7 +380,7 @@ def _is_worked_on(column: Column, sheet: Sheet) -> bool:
         if len(work) >= _FEWEST and float(np.ptp(work)) < _SAME_TIME * float(np.min(work)):
             return True
     amounts = np.unique(numbers[known])
-    if len(amounts) < _FEWEST or amounts[-1] < _GROWN * amounts[0]:
+    if len(amounts) <= _FEWEST or amounts[-1] < _GROWN * amounts[0]:
         return False
     taken = [float(np.median(times[known & (numbers == amount)])) for amount in amounts]
     slope, _ = np.polyfit(np.log(amounts), np.log(taken), 1)
