@@ -187,7 +187,7 @@ def _figures_in_lists(value: object) -> Iterator[str]:
 
 
 def _without_sums(document: Mapping[str, Any], figures: Set[str]) -> Iterator[tuple[str, Any]]:
-    """What is said beside rows with these figures that is of each: no best, mean or other row, no sum, and no total."""
+    """Leave out of what is said beside rows with these figures a best, a mean or another row, a sum, and a total."""
     for key, value in document.items():
         if not isinstance(value, dict) or _holds_rows(value):
             if not (_is_plain(value) and _TOTAL.match(key)):

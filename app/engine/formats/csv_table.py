@@ -50,15 +50,14 @@ def write_csv(table: ResultTable, path: Path, about: About, *, overwrite: bool =
 
 def _lines(table: ResultTable, about: About) -> Iterator[str]:
     names, parameters = table.value_names, table.space.names
-    measurements = [table.measurement(index) for index in range(len(table))]
-    bounded = list(dict.fromkeys(name for m in measurements for name in m.intervals))
-    otherwise = list(dict.fromkeys(name for m in measurements for name in m.as_measured))
+    bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
+    otherwise = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).as_measured))
     ends = [*_headings(bounded, about, _LOW, _HIGH), *_headings(otherwise, about, _MEASURED)]
     yield _line([*_headings(parameters, about), *_FACTS, *_headings(names, about), *ends])
     session = {"gpu": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
     session["objective"] = json.dumps(about.objective.to_list())
     session["receipt"] = "" if about.receipt is None else json.dumps(about.receipt)
-    for m in measurements:
+    for m in map(table.measurement, range(len(table))):  # one at a time: as columns they take less memory
         facts = {name: getattr(m, name) for name in Facts._fields} | session
         facts |= {_CLOCK: m.observed_clock_mhz, **dict(zip(_WINDOW, m.window_ns or ("", ""), strict=True))}
         yield _line(
@@ -205,7 +204,7 @@ def _fact_cell(value: object) -> object:
 
 
 def _fact(cell: str, default: object) -> Any:
-    """What such a cell holds, by what the field is without it. Raises ValueError."""
+    """The value in such a cell, by what the field is without it. Raises ValueError."""
     match default:
         case float():
             return _number(cell)

@@ -122,7 +122,7 @@ class EntryReader:
         return Facts(state, values, **fields)
 
     def _plan(self, names: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
-        """What to read of an entry with these keys: the values, and where else a mark of failure may stand."""
+        """The values to read of an entry with these keys, and where else a mark of failure may stand."""
         others = [name for name in names if name not in self._keys and name != OWN]
         values = [n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept)]
         return values, [name for name in others if name not in values and name not in BOOKKEEPING]

@@ -1,4 +1,4 @@
-"""What the figures of a table say of each other: energy is power times time, and a rate is work over time."""
+"""The figures of a table beside each other: energy is power times time, and a rate is work over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .headings import (
     over,
     words_of,
 )
-from .sheet import NAMED, UNIT_OF, Sheet, main_column
+from .sheet import FEWEST, NAMED, SCATTER, UNIT_OF, Sheet, main_column
 
 _RATIOS: Final = (Role.ENERGY, Role.FIGURE, Role.EFFICIENCY, Role.WORK_ENERGY)  # that may be a speed over a power
 _SCALES: Final = ((1.0, 1e-3, 1e3, 3600.0, 3.6e6), (1.0, 1e-3), (1.0, 1e-3, 1e-6))  # of energy, power and time
@@ -32,14 +32,12 @@ _FITS: Final = 0.03  # relative: a product agrees with a column
 _OFF: Final = 0.10  # relative: it contradicts it
 _KNOWN: Final = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "elsewhere"}))
 _MOST_TIMES: Final = 2  # of different names, beyond which it is asked which counts
-_SCATTER: Final = 1.5  # ratio of amounts that were counted
 TOKENS: Final = frozenset(("token", "tokens", "tok"))
 COUNTABLE: Final = TOKENS | WORDS["done"] | {"request", "image", "sample"}
 COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, of which times can be compared
 _PLAUSIBLE_W: Final = 5000.0  # of the boards of one machine, where a power has no unit
 _PLAUSIBLE_ALONE_W: Final = 3000.0  # the same, where no energy and time are beside it
 _LEAST_W: Final = 1e-3  # which no board draws less than
-_FEWEST: Final = 3  # rows in which a relation must hold
 
 
 def judge_figures(sheet: Sheet) -> None:
@@ -87,11 +85,11 @@ def _by_physics(sheet: Sheet) -> None:
 def _fit(
     energy: Column, power: Column, time: Column, sheet: Sheet
 ) -> tuple[float, tuple[float, float, float], Column] | None:
-    """How far the median of energy / (power x time) is from 1, with the scales that make it least; None: no numbers."""
+    """The distance of the median of energy / (power x time) from 1, and the scales that make it least; None of none."""
     values = np.stack([sheet.numbers(column) for column in (energy, power, time)])
     joules, watts, seconds = values[:, np.isfinite(values).all(axis=0) & (values > 0).all(axis=0)]
     ratios = joules / (watts * seconds)
-    if len(ratios) < 2 or (len(ratios) < _FEWEST and np.ptp(np.log(ratios)) > _FITS):
+    if len(ratios) < 2 or (len(ratios) < FEWEST and np.ptp(np.log(ratios)) > _FITS):
         return None
     ratio, middle = float(np.median(ratios)), float(np.median(watts))
     tried = zip((energy, power, time), _SCALES, strict=True)
@@ -132,11 +130,11 @@ def _beside_a_rate(sheet: Sheet) -> None:
 
 def _counters(sheet: Sheet) -> None:
     """An energy that grows from row to row, by a counter or as its time does, may not be what a row took."""
-    times = [sheet.numbers(time) for time in sheet.of(Role.TIME) if sheet.rows > _FEWEST]
+    times = [sheet.numbers(time) for time in sheet.of(Role.TIME) if sheet.rows > FEWEST]
     steps = [np.diff(time) for time in times if np.isfinite(time).all()]
     evenly = any(float(each.min()) > 0 and float(np.ptp(each)) < _FITS * float(each.min()) for each in steps)
     for column in sheet.open(Role.ENERGY):
-        grows = sheet.rows > _FEWEST and bool((np.diff(sheet.numbers(column)) > 0).all())
+        grows = sheet.rows > FEWEST and bool((np.diff(sheet.numbers(column)) > 0).all())
         if grows and (evenly or column.words & WORDS["counter"]) and not column.confirmed:
             sheet.put(column, Role.ENERGY, candidates=(Role.ENERGY, Role.FIGURE))
 
@@ -212,10 +210,10 @@ def _as_counted(column: Column, sheet: Sheet) -> Column:
     done = sheet.numbers(column) * sheet.numbers(time) * _in_usual_unit(time, sheet).scale
     off = {count.heading: np.abs(np.log(over(done, sheet.numbers(count)))) for count in counts}
     known = {heading: each[np.isfinite(each)] for heading, each in off.items()}
-    middle = [float(np.median(each)) if len(each) >= _FEWEST else math.nan for each in known.values()]
+    middle = [float(np.median(each)) if len(each) >= FEWEST else math.nan for each in known.values()]
     if any(each < _FITS for each in middle):
         return replace(column, confirmed=True)
-    if middle and all(each > math.log(_SCATTER) for each in middle):
+    if middle and all(each > math.log(SCATTER) for each in middle):
         return replace(column, contradicted=f"not '{counts[0].heading}' over '{time.heading}'")
     return column
 
@@ -231,7 +229,7 @@ def _as_of_one_request(column: Column, sheet: Sheet) -> Column:
         return column
     values = np.array([sheet.numbers(each) for each in (column, requests)])
     tokens, done = values[:, np.isfinite(values).all(axis=0)]
-    falls = len(done) >= _FEWEST and np.ptp(done) > 0 < np.ptp(tokens) and np.corrcoef(tokens, done)[0, 1] < 0
+    falls = len(done) >= FEWEST and np.ptp(done) > 0 < np.ptp(tokens) and np.corrcoef(tokens, done)[0, 1] < 0
     said = f"of single requests: it falls as '{requests.heading}' grows"
     both = (Role.THROUGHPUT, Role.FIGURE) if requests in at_once else ()  # nothing else says what all had together
     return replace(column, contradicted=said, candidates=both) if falls else column
@@ -243,7 +241,7 @@ def _as_measured(column: Column, sheet: Sheet) -> Column:
         return column
     kernels, rows = sheet.of(Role.KERNEL), len(sheet.cells[column.heading])
     count = sheet.distinct(kernels)
-    same = _FEWEST * count <= rows and sheet.distinct([*kernels, column]) == count
+    same = FEWEST * count <= rows and sheet.distinct([*kernels, column]) == count
     return replace(column, role=Role.UNUSED, why="the same in all rows of a kernel") if same else column
 
 
@@ -256,7 +254,7 @@ def _as_ratio(column: Column, sheet: Sheet) -> Column:
     for rate in sheet.of(Role.THROUGHPUT):
         ratio = over(sheet.numbers(rate), watts)
         both = np.isfinite(values) & np.isfinite(ratio) & (values > 0) & (ratio > 0)
-        few = both.sum() < _FEWEST or np.unique(values[both]).size < _FEWEST
+        few = both.sum() < FEWEST or np.unique(values[both]).size < FEWEST
         for role, sign, (of, by) in ((Role.EFFICIENCY, 1, (rate, power)), (Role.WORK_ENERGY, -1, (power, rate))):
             if not few and float(np.quantile(np.abs(values[both] / ratio[both] ** sign - 1.0), 0.9)) < _FITS:
                 why = f"'{of.heading}' over '{by.heading}'"

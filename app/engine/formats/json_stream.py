@@ -208,5 +208,5 @@ def _end_of_space(text: str, position: int) -> int:
 
 
 def _may_go_on(error: json.JSONDecodeError) -> bool:
-    """Whether more text could put it right: it was found at the end, or in a text that has not ended."""
+    """Tell whether more text could put it right: it was found at the end, or in a text that has not ended."""
     return error.msg.startswith("Unterminated string") or _BEGUN.fullmatch(error.doc, error.pos) is not None

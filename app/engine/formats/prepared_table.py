@@ -18,7 +18,7 @@ from .entries import as_number
 from .figures import COUNTABLE, COUNTED_ALIKE, TOKENS
 from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, by_itself, over, words_of
 from .roles import roles_of
-from .sheet import main_column
+from .sheet import FEWEST, SAME_TIME, main_column
 from .table_columns import (
     APART,
     CHOSEN_KERNEL,
@@ -35,9 +35,7 @@ _ENDS: Final = (("start", "end"), ("begin", "end"), ("before", "after"), ("initi
 _NUMBER_IN_TEXT: Final = re.compile(r"\d+(?:\.\d+)?")
 _BOARD_NUMBER: Final = re.compile(r"(gpu|device|rank)[ _]?\d{1,2}(?![0-9])", re.IGNORECASE)
 _SAME_OPERATIONS: Final = 0.02  # share, within which products of rounded figures are the same
-_SAME_TIME: Final = 0.02  # share by which runs of one length differ
 _RISES: Final = 0.8  # correlation of the times of batches with their sizes
-_FEWEST: Final = 3  # rows
 _FEW: Final = 0.05  # share of rows
 _PLACEHOLDER: Final = 100  # ratio to the next largest
 
@@ -237,7 +235,7 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
         return table
     taken = numbers_of(table, time)
     if not rates and count is None:  # what was done differs from run to run
-        alike = float(np.ptp(taken)) < _SAME_TIME * float(np.mean(taken))
+        alike = float(np.ptp(taken)) < SAME_TIME * float(np.mean(taken))
         least = 1.0 if alike else COUNTED_ALIKE
         others = (each for each in counted_there if _is_other_work(numbers_of(table, each), least))
         batches = (each for each in found if _is_of_each_batch(each, table, taken))
@@ -257,7 +255,7 @@ def _is_of_each_batch(column: Column, table: Table, taken: Floats) -> bool:
         return False
     order = np.argsort(numbers_of(table, column), kind="stable")
     sizes, times = numbers_of(table, column)[order], taken[order]
-    return len(times) >= _FEWEST and bool(np.corrcoef(sizes, times)[0, 1] > _RISES) and bool(times[-1] > times[0])
+    return len(times) >= FEWEST and bool(np.corrcoef(sizes, times)[0, 1] > _RISES) and bool(times[-1] > times[0])
 
 
 def _is_other_work(amounts: Floats, least: float) -> bool:

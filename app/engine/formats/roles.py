@@ -40,19 +40,16 @@ from .headings import (
     is_geometric,
     over,
 )
-from .sheet import Sheet, main_column
+from .sheet import FEWEST, SAME_TIME, SCATTER, Sheet, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart
 _LARGEST_SPACE: Final = 2**62  # configurations
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
-_SCATTER: Final = 1.5  # ratio of amounts that were counted
-_SAME_TIME: Final = 0.02  # share by which runs of one length differ
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
 _GROWN: Final = 4.0  # ratio of the largest to the least amount of work
 _SLOPE, _IN_STEP = 0.7, 0.95  # of the logarithms of times over those of amounts, and their correlation
-_FEWEST: Final = 3  # rows in which a relation must hold
 
 
 def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None) -> tuple[Column, ...]:
@@ -163,7 +160,7 @@ def _is_stepped(values: Cells) -> bool:
     if not isinstance(values, np.ndarray):
         return False
     distinct = np.unique(values[np.isfinite(values)])
-    return len(distinct) >= _FEWEST and bool((distinct % 5 == 0).all()) and len(np.unique(np.diff(distinct))) <= 2
+    return len(distinct) >= FEWEST and bool((distinct % 5 == 0).all()) and len(np.unique(np.diff(distinct))) <= 2
 
 
 def _operations(sheet: Sheet) -> None:
@@ -188,7 +185,7 @@ def _blocks_of_repeats(sheet: Sheet) -> None:
 def _done_in_a_time(sheet: Sheet) -> None:
     """What differs from run to run of one length is how much was done, and was not chosen."""
     times = [sheet.numbers(column) for column in sheet.of(Role.TIME)]
-    if sheet.rows >= _FEWEST and any(float(np.ptp(time)) < _SAME_TIME * float(np.mean(time)) for time in times):
+    if sheet.rows >= FEWEST and any(float(np.ptp(time)) < SAME_TIME * float(np.mean(time)) for time in times):
         done = (c for c in sheet.of(Role.PARAMETER) if c.words & WORDS["done"] and sheet.texts(c) is None)
         sheet.change((column for column in done if sheet.distinct([column]) > 1), Role.FIGURE, COUNTED)
 
@@ -282,7 +279,7 @@ def _leave_incomplete(column: Column, others: Sequence[Column], sheet: Sheet) ->
 def _is_one_of_the_values(values: Cells) -> bool:
     """Tell whether nothing stands in as many rows as each of several values: a rate without a limit, say."""
     counts = Counter(np.nan_to_num(values, nan=math.inf).tolist() if isinstance(values, np.ndarray) else values)
-    return len(counts) > _FEWEST and len({*counts.values()}) == 1
+    return len(counts) > FEWEST and len({*counts.values()}) == 1
 
 
 def _explains(other: Column, column: Column, sheet: Sheet) -> bool:
@@ -345,7 +342,7 @@ def _is_round(values: Floats) -> bool:
     """Tell whether amounts are multiples of 10 or of 8, or powers, and differ by more than what is counted scatters."""
     amounts = np.unique(values)
     even = any(bool((amounts % step == 0).all()) for step in (8, 10)) or (len(amounts) > 2 and is_geometric(amounts))
-    return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > _SCATTER
+    return len(amounts) > 1 and even and bool(amounts[0] > 0) and float(amounts[-1] / amounts[0]) > SCATTER
 
 
 def _unknown_numbers(sheet: Sheet) -> None:
@@ -377,10 +374,10 @@ def _is_worked_on(column: Column, sheet: Sheet) -> bool:
     known = (numbers > 0) & (times > 0)
     for rate in sheet.of(Role.THROUGHPUT):
         work = over(numbers, times * sheet.numbers(rate))[known]
-        if len(work) >= _FEWEST and float(np.ptp(work)) < _SAME_TIME * float(np.min(work)):
+        if len(work) >= FEWEST and float(np.ptp(work)) < SAME_TIME * float(np.min(work)):
             return True
     amounts = np.unique(numbers[known])
-    if len(amounts) <= _FEWEST or amounts[-1] < _GROWN * amounts[0]:
+    if len(amounts) <= FEWEST or amounts[-1] < _GROWN * amounts[0]:
         return False
     taken = [float(np.median(times[known & (numbers == amount)])) for amount in amounts]
     slope, _ = np.polyfit(np.log(amounts), np.log(taken), 1)

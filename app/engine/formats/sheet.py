@@ -24,6 +24,9 @@ from .headings import (
 
 NAMED: Final = "as named"
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
+FEWEST: Final = 3  # rows in which a relation must hold
+SAME_TIME: Final = 0.02  # share by which runs of one length differ
+SCATTER: Final = 1.5  # ratio of amounts that were counted
 UNIT_OF: Final = {
     **{Role(quantity): unit for quantity, unit in BASE_UNIT.items() if quantity != "clock"},
     **dict.fromkeys((Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.OBSERVED_CLOCK, Role.CLOCK_OFFSET), "MHz"),
