@@ -352,7 +352,7 @@ def _implausible(cells: Mapping[str, Sequence[float]], ours: _Ours) -> Iterator[
     watts = over(np.array(cells[energy]) * joules, np.array(cells[time]) * seconds)
     middle = float(np.median(watts[np.isfinite(watts)], axis=0)) if np.isfinite(watts).any() else 0.0
     if middle and not _LEAST_W < middle < _MOST_W:
-        ratio = f"'{energy}' over '{time}' is {middle:.3g} W"
+        ratio = f"'{energy}' over '{time}' is {figure(middle)} W"
         yield f"{ratio}: that both are of the same work and in these units is not certain"
 
 
