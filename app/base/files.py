@@ -100,6 +100,8 @@ def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iter
     """The same text piece by piece, so that a file may be larger than what is kept of it. Raises as `read_text`."""
     decoder, lines, where = codecs.getincrementaldecoder("utf-8-sig")(), 0, str(path)
     for chunk in byte_chunks(path, maximum_bytes):
+        if not lines and chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # PowerShell's, of any output
+            decoder = codecs.getincrementaldecoder("utf-16")()
         yield decode(decoder, chunk, lines, where)
         lines += chunk.count(b"\n")
     decode(decoder, b"", lines, where, final=True)

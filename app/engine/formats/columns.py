@@ -142,7 +142,11 @@ def _without_scatter(text: str) -> str:
 
 def _spaced(lines: list[str]) -> list[str]:
     """Columns between spaces as ones between tabs, below a line of names that may begin with #; else as they are."""
-    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    texts = [line.strip() for line in lines if re.search(r"\w", line) and not line.startswith("#")]
+    rows = [text.split() for text in texts]
+    if texts and len({*map(len, rows)}) > 1:  # names of several words are two spaces apart
+        apart = [re.split(r"\s{2,}", text) for text in texts]
+        rows = apart if len({*map(len, apart)}) == 1 else [apart[0], *rows[1:]]
     if not rows or len(rows[0]) < 2 or any(sign in line for line in lines if line[:1] != "#" for sign in _SEPARATORS):
         return lines
     above = [names for line in lines if line.startswith("#") and len(names := line[1:].split()) == len(rows[0])]

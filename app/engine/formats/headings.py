@@ -480,7 +480,11 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
         (_is_work(plain, heading, np.empty(0)) and not ran, Role.WORK, WORKED_ON),
-        (ran and _name_choices(present), Role.PARAMETER, "names implementations of one thing"),
+        (
+            ran and (_name_choices(present) or _differ_in_implementation(present)),
+            Role.PARAMETER,
+            "names implementations of one thing",
+        ),
         (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (kinds & WORDS["model"] and kinds & {"file", "filename", "path"}, Role.KERNEL, "names what ran"),

@@ -189,7 +189,7 @@ def test_values_that_the_header_lacks_are_added(file: Path) -> None:
         (b'{"tune_params_keys": ["a"],\n"cache": {"1": {"a": 1, "b": }}}', "line 2, column 30"),
         (b'{"ConfigurationSpace": {}}', "T1 specification"),
         (b'{\n"a": 1,\n"b" 2}', "line 3, column"),
-        (b"\xff\xfe{}", "line 1 is not UTF-8"),
+        (b"\xff{}", "line 1 is not UTF-8"),
         (b'{"cache": ' + b"[" * 100_000, "nested too deeply"),
         (b'{"cache": ' + b"9" * 5000 + b"}", "thousands of digits"),
         (b'{"cache": {"1": "' + b"a" * 10_000_000 + b'"}}', "more than 8 MiB"),

@@ -222,3 +222,22 @@ def test_rows_of_one_configuration_that_differ_by_more_than_repeats_do_are_asked
     assert f"{what}: it is not certain (--roles Notes=parameter)" in notes
     steady = text.replace("7.4", "12.2").replace("16.0", "10.4")
     assert not any("differ by" in note for note in recording_of(tmp_path / "steady.csv", steady).notes)
+
+
+def test_names_of_several_words_stand_two_spaces_apart(tmp_path: Path) -> None:
+    path = tmp_path / "printed.txt"
+    rows = "".join(f"{tile:<9}  {time:<9}  {watts}\n" for tile, time, watts in ((16, 1.25, 120.5), (32, 0.95, 140.1)))
+    path.write_text("Tile Size  Time (ms)  Power Draw (W)\n" + "-" * 40 + "\n" + rows)
+    assert [dict(m.configuration) for m in read_recording(path, TableColumns()).measurements()] == [
+        {"Tile Size": 16},
+        {"Tile Size": 32},
+    ]
+    named = "Kernel     Tile Size  Time (ms)\nplain one  16         1.25\nplain one  32         0.95\n"
+    path.write_text(named)
+    assert [m.configuration["Tile Size"] for m in read_recording(path, TableColumns()).measurements()] == [16, 32]
+
+
+def test_a_table_that_powershell_wrote_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.csv"
+    path.write_bytes("tile,time_ms\n16,1.25\n32,0.95\n".encode("utf-16"))
+    assert [m.configuration["tile"] for m in read_recording(path, TableColumns()).measurements()] == [16, 32]

@@ -46,6 +46,18 @@ def best(recording: Recording, name: str, setting: str) -> object:
 # --- rates ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "heading", ["gpoints_s", "Mcells_s", "keys_s", "tokps", "tokps_new", "imgps", "mlups", "gteps"]
+)
+def test_rates_are_known_by_what_is_counted(heading: str) -> None:
+    assert judged(columns(f"tile,{heading}", (16, 32, 64), (10.5, 20.1, 30.7)))[heading] is Role.THROUGHPUT
+
+
+@pytest.mark.parametrize("heading", ["pass_s", "process_s", "steps_ms"])
+def test_times_of_what_ends_like_a_plural_are_no_rates(heading: str) -> None:
+    assert judged(columns(f"tile,{heading}", (16, 32, 64), (10.5, 20.1, 30.7)))[heading] is Role.TIME
+
+
 @pytest.mark.parametrize("heading", ["tok_s_mean", "img_s_avg", "req_s_p50", "tokens_s_avg", "GB_s_mean"])
 def test_a_rate_with_a_statistic_behind_is_no_time(heading: str) -> None:
     text = columns(f"batch,{heading},watts", (1, 2, 4, 8), (50.0, 90.1, 162.5, 290.25), (203, 206, 212, 231))

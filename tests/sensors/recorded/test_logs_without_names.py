@@ -385,3 +385,32 @@ def test_an_answer_of_prometheus_that_is_damaged_is_no_log(tmp_path: Path, resul
     path = tmp_path / "answer.json"
     path.write_text(f'{{"data": {{"resultType": "matrix", "result": {result}}}}}')
     assert not is_log(path)
+
+
+@pytest.mark.parametrize("cells", ["{power:.2f}", "{power:.2f}, {degrees}", "{busy} {power:.2f}"])
+def test_watts_alone_are_known_by_their_two_decimals_which_is_said_to_be_uncertain(tmp_path: Path, cells: str) -> None:
+    rows = (cells.format(power=40 + 3.11 * (second % 7), degrees=50 + second, busy=90) for second in range(40))
+    log = read(tmp_path, "\n".join(rows) + "\n", "power.txt")
+    (board,) = log.boards
+    assert board.by_name["power_average_w"][:3].tolist() == [40.0, 43.11, 46.22]
+    assert log.assumed_step_s == 1.0
+    assert any("not certain" in note for note in log.notes)
+
+
+@pytest.mark.parametrize("cells", ["{0}.00", "{0}.25, 71", "{0}.25, 7.5"])
+def test_numbers_that_only_rise_or_are_no_readings_of_nvidia_smi_are_no_log_of_watts(
+    tmp_path: Path, cells: str
+) -> None:
+    path = tmp_path / "numbers.txt"
+    path.write_text("\n".join(map(cells.format, range(10, 50))) + "\n")
+    assert not is_log(path) or read_log(path).boards[0].by_name["power_instant_w"][0] in (71.0, 7.5)
+
+
+def test_a_printed_table_has_names_of_several_words_two_spaces_apart(tmp_path: Path) -> None:
+    title = "GPU Utilization Monitor - Press Ctrl+C to stop\n" + "=" * 50 + "\n"
+    head = "Time     GPU%   Mem Used   Mem Total  Temp   Power\n" + "=" * 50 + "\n"
+    rows = (f"{1.5 * at:8.1f} {at // 3:6.1f} {1361:10d} {8192:10d} {45.0:6.1f} {70.0 + at:8.1f}\n" for at in range(30))
+    log = read(tmp_path, title + head + "".join(rows), "monitor.log")
+    (board,) = log.boards
+    assert board.by_name["power_average_w"].tolist() == [70.0 + at for at in range(30)]
+    assert board.time_ns[-1] == 29 * 1_500_000_000

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from ....base.text import float_or_none
@@ -133,6 +134,7 @@ _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # whic
 _TURNS_IN: Final = 200  # lines, of which the texts of boards take turns
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_UNITS: Final = {"POWER": "W", "POWINST": "W", "PMLMT": "W", "EPLMT": "W", "TOTEC": "mJ"}
+_WORDS: Final = re.compile(r"\w")  # in a line that is no rule
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
 
@@ -174,6 +176,7 @@ def find_layout(beginning: str) -> Layout | None:
     lines = beginning.replace("\r", "").lstrip("\n\ufeff ").split("\n")
     if lines[0][:1] in ("{", "["):
         return None
+    lines[:_MOST_ABOVE] = _names_in_one(lines[: _MOST_ABOVE + 2])[:_MOST_ABOVE]
     finders = (_dmon, _dcgm, _with_header, _below_others, _without_header)
     return next((found for find in finders if (found := find(lines)) is not None and found.powers), None)
 
@@ -225,7 +228,9 @@ def _with_header(lines: list[str]) -> Layout | None:
         width,
         {at: column for at, column in columns.items() if at < width},
         header=(lines[header_line].strip().replace('"', "") if delimiter else " ".join(names)).encode(),
-        skipped=header_line + 1,
+        skipped=header_line
+        + 1
+        + any(line.strip() and not _WORDS.search(line) for line in lines[header_line + 1 :][:1]),
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
         notes=() if tool else tuple(said),
@@ -274,10 +279,21 @@ def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str]
     return differ and ((counted and may_differ) or all(len({*times[at : at + turn]}) == 1 for at in begins))
 
 
+def _names_in_one(lines: list[str]) -> list[str]:
+    """Names of several words, two spaces apart above rows of as many cells, in one word each; other lines as they are."""
+    for at, line in enumerate(lines):
+        names = re.split(r"\s{2,}", line.strip())
+        below = next(filter(_WORDS.search, lines[at + 1 :]), "")
+        if len(line.split()) > len(names) == len(below.split()) and _is_number(below.split()[-1]):
+            lines[at] = " ".join("_".join(name.split()) for name in names)
+    return lines
+
+
 def _below_others(lines: list[str]) -> Layout | None:
     """A line of names below a few lines on the machine, which may be a table of their own: of another width."""
     for above in range(1, min(_MOST_ABOVE, len(lines) - 1)):
-        one, other = (max(map(line.count, DELIMITERS)) for line in lines[above : above + 2])
+        below = next(filter(_WORDS.search, lines[above + 1 :]), "")
+        one, other = (max(map(line.count, DELIMITERS)) or len(line.split()) - 1 for line in (lines[above], below))
         layout = _with_header(lines[above:]) if one and one == other else None
         if layout is not None and layout.powers and layout.places("time"):
             return replace(layout, skipped=layout.skipped + above)
@@ -398,15 +414,31 @@ def _without_header(lines: list[str]) -> Layout | None:
     delimiter = _delimiter_of(lines[0])
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
     stamps = stamps_of(Block(first.encode(), "\0", 1), 0, None)
-    if not cells or not len(stamps) or (len(cells) > 1 and _is_number(first)):
+    if not len(stamps) or _is_number(first):
+        bare = _bare([line.split(delimiter) for line in lines[:_LOOKED_AT]], delimiter)
+        if bare is not None or not len(stamps) or len(cells) != 1:
+            return bare
+    if not cells:
         return None
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
-    if len(columns) == 1 and _SMI_STAMP.fullmatch(first) and delimiter is not None:
-        columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE] if line.strip()])
+    notes = ()
+    if len(columns) == 1 and delimiter is not None:
+        columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE]])
+        notes = () if _SMI_STAMP.fullmatch(first) else (LOG_NOTES["bare"],)
     _limit_by_rows(columns, [line.split(delimiter) for line in lines if line.count(delimiter or " ") == len(cells)])
     tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
-    return Layout(tool, delimiter, len(cells) + 1, columns)
+    return Layout(tool, delimiter, len(cells) + 1, columns, notes=notes)
+
+
+def _bare(rows: Sequence[Sequence[str]], delimiter: str | None) -> Layout | None:
+    """Numbers alone, as nvidia-smi writes them without a header or stamps: one with two decimals, the others whole."""
+    columns = {at - 1: each for at, each in _without_units([["", *row] for row in rows]).items()}
+    others = [cell.strip() for row in rows for at, cell in enumerate(row) if at not in columns]
+    falls = any(float(later[at]) < float(row[at]) for at in columns for row, later in pairwise(rows))  # no time does
+    if len(rows) < _MOST_ABOVE or not falls or not all(map(str.isdigit, others)) or len({*map(len, rows)}) > 1:
+        return None
+    return Layout("", delimiter, len(rows[0]), columns, step_s=1.0, notes=(LOG_NOTES["bare"],))
 
 
 def _by_units(cells: list[str]) -> dict[int, Heading]:
@@ -438,7 +470,7 @@ def _without_units(rows: list[list[str]]) -> dict[int, Heading]:
     powers = [at for at in powers if len({*across[at]}) > 1] or powers  # a limit does not change
     if len(powers) != 1:
         return {}
-    numbered = across[1][0].isdigit() and not across[2][0][:1].isdigit()
+    numbered = len(across) > 2 and across[1][0].isdigit() and not across[2][0][:1].isdigit()
     index = {1: Heading("index", "board", board="index")} if numbered else {}
     return {**index, powers[0]: Heading("power.draw", "channel", "power_average_w", 1.0)}
 
