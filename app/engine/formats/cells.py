@@ -252,9 +252,18 @@ def _of_markdown(text: str, path: Path) -> Table | None:
             above = line
     read = []
     for names, rows in tables.items():
-        several = len({title for title, _ in rows}) > 1
-        cells_of = zip(*([title, *cells] if several else cells for title, cells in rows), strict=True)
-        read.append(Columns(str(path), dict(zip(("setup", *names) if several else names, cells_of, strict=True)), 1))
+        titles = {title for title, _ in rows}
+        of_work = all(map(PATTERNS["programs"].search, titles))
+        cells_of = zip(*([title, *cells] if len(titles) > 1 else cells for title, cells in rows), strict=True)
+        read.append(
+            Columns(
+                str(path),
+                dict(
+                    zip(("kernel" if of_work else "setup", *names) if len(titles) > 1 else names, cells_of, strict=True)
+                ),
+                1,
+            )
+        )
     return _first_that_answers(read, path)
 
 

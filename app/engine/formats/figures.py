@@ -37,6 +37,7 @@ COUNTABLE: Final = TOKENS | WORDS["done"] | {"request", "image", "sample"}
 COUNTED_ALIKE: Final = 1.5  # largest to least amount that was counted, of which times can be compared
 _PLAUSIBLE_W: Final = 5000.0  # of the boards of one machine, where a power has no unit
 _PLAUSIBLE_ALONE_W: Final = 3000.0  # the same, where no energy and time are beside it
+_ALL: Final = 100.0  # %
 _LEAST_W: Final = 1e-3  # which no board draws less than
 
 
@@ -50,6 +51,7 @@ def judge_figures(sheet: Sheet) -> None:
     """
     sheet.each(_as_filled, _as_minutes, _as_megajoules)
     _by_physics(sheet)
+    _limits(sheet)
     for judge in (_of_a_batch, _beside_a_rate, _counters, _without_rest):
         judge(sheet)
     sheet.each(_as_counted, _as_of_one_request, _as_measured)
@@ -102,6 +104,22 @@ def _fit(
         return round(fit[0], 6), beyond, of_nvml, sum(scale != 1.0 for scale in fit[1])  # Wh and ms: kWh and s
 
     return min(fits, key=rank)
+
+
+def _limits(sheet: Sheet) -> None:
+    """A limit without a unit, of at most 100 and below what is drawn in all rows, is none in W: it may be a share."""
+    power, energy, time = (main_column(sheet.columns, role) for role in (Role.POWER, Role.ENERGY, Role.TIME))
+    if power is not None and not math.isnan(power.scale):
+        drawn = power.scale * sheet.numbers(power)
+    elif energy is not None and time is not None and not math.isnan(energy.scale / time.scale):
+        drawn = over(energy.scale * sheet.numbers(energy), time.scale * sheet.numbers(time))
+    else:
+        return
+    for limit in sheet.open(Role.POWER_LIMIT):
+        numbers = sheet.numbers(limit)
+        if math.isnan(limit.scale) and numbers.max() <= _ALL and (drawn > (1.0 + _OFF) * numbers).all():
+            both = (Role.PARAMETER, Role.POWER_LIMIT)
+            sheet.put(limit, Role.PARAMETER, "no limit in W: more is drawn", unit="", scale=1.0, candidates=both)
 
 
 def _of_a_batch(sheet: Sheet) -> None:

@@ -225,8 +225,8 @@ def by_itself(heading: str, values: Cells) -> Column:
         quantity, scale = UNITS[heading.strip().lower()]
     if each := PATTERNS["time_of_each"].search(heading):
         return Column(heading, Role.TIME, "s", UNITS[each[1].lower()][1], "the time of each by its unit")
-    if PATTERNS["energy_a_second"].search(heading.lower().rstrip("])")):
-        return _of_quantity(heading, kinds, "power", scale if quantity == "energy" else 1.0, finite)
+    if each := PATTERNS["energy_a_second"].search(heading.lower().rstrip("])")):
+        return _of_quantity(heading, kinds, "power", (scale if quantity == "energy" else 1.0) / _IN_S[each[1]], finite)
     known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds, finite)
     known = known or _beside_figures(heading, plain, kinds, finite, quantity)
     if known is not None:
@@ -327,6 +327,7 @@ _LONGEST_NAME: Final = 80  # characters; longer cells are texts
 _MOST_OF: Final = 0.6  # the different cells of a column
 _STAMPED: Final = "a time stamp by its name"
 _EFFICIENT: Final = "work per energy by its unit or name"
+_IN_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _WHOLE_RATES: Final = (Role.PARAMETER, "whole numbers of requests per second: asked for")
 _OTHER: Final = (Role.UNUSED, "")
 _BY_BEGINNING: Final = ("temperature", "voltage", "share")

@@ -104,11 +104,14 @@ def _of_all_boards(table: Table, said: TableColumns) -> Table:
     """The table with powers, energies and rates of all boards, where it has those of one and the number of boards."""
     named = [name for name in table.columns if PATTERNS["number_of_boards"].fullmatch(name) and table.is_numeric(name)]
     named.sort(key=lambda name: PATTERNS["in_parallel"].fullmatch(name) is not None)  # of which there may be replicas
-    count, *_ = *(name for name in named if varies(table, name)), *named, ""
+    named.sort(key=lambda name: not varies(table, name))
     cells, notes = dict(table.columns), list[str]()
-    for name in [n for n in cells if count and PATTERNS["of_one_board"].search(n) and n not in said.roles]:
+    for name, of in [
+        (n, f[1].lower()) for n in cells if n not in said.roles and (f := PATTERNS["of_one_board"].search(n))
+    ]:
+        count = next((each for each in named if ("node" in each.lower()) == (of == "node")), "")
         whole = PATTERNS["of_one_board"].sub("", name).strip(" _")
-        if whole not in cells and table.is_numeric(name):
+        if count and whole not in cells and table.is_numeric(name):
             times = zip(map(as_number, cells[name]), map(as_number, cells[count]), strict=True)
             products: list[Cell] = [None if math.isnan(one * n) else one * n for one, n in times]
             cells = {whole if n == name else n: products if n == name else column for n, column in cells.items()}
@@ -238,7 +241,8 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
         alike = float(np.ptp(taken)) < SAME_TIME * float(np.mean(taken))
         least = 1.0 if alike else COUNTED_ALIKE
         others = (each for each in counted_there if _is_other_work(numbers_of(table, each), least))
-        batches = (each for each in found if _is_of_each_batch(each, table, taken))
+        groups = joined(table, [each for each in found if each.role in APART]) or [""] * len(table)
+        batches = (each for each in found if _is_of_each_batch(each, table, taken, groups))
         count = next(chain(others, batches), None)
     if count is None:
         return table
@@ -248,14 +252,22 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     return table.having({**table.columns, f"{count.heading}/s": cells}, note)
 
 
-def _is_of_each_batch(column: Column, table: Table, taken: Floats) -> bool:
-    """Tell whether times are of batches of these sizes: a larger batch, which takes no longer for a whole run, does."""
+def _is_of_each_batch(column: Column, table: Table, taken: Floats, groups: Sequence[str]) -> bool:
+    """Tell whether times are of batches of these sizes: a larger batch, which takes no longer for a whole run, does.
+
+    Of several groups it does in each.
+    """
     batches = column.words & {"batch", "bs"} and column.words <= {"batch", "bs", "size"}
     if not batches or column.role not in SET or not varies(table, column.heading):
         return False
-    order = np.argsort(numbers_of(table, column), kind="stable")
-    sizes, times = numbers_of(table, column)[order], taken[order]
-    return len(times) >= FEWEST and bool(np.corrcoef(sizes, times)[0, 1] > _RISES) and bool(times[-1] > times[0])
+    order, sizes = np.argsort(numbers_of(table, column), kind="stable"), numbers_of(table, column)
+    of_each = [order[np.array(groups)[order] == group] for group in {*groups}]
+    return all(
+        len(rows) >= FEWEST
+        and bool(np.corrcoef(sizes[rows], taken[rows])[0, 1] > _RISES)
+        and bool(taken[rows[-1]] > taken[rows[0]])
+        for rows in of_each
+    )
 
 
 def _is_other_work(amounts: Floats, least: float) -> bool:

@@ -463,24 +463,22 @@ def test_what_a_compiler_or_a_profiler_counted_is_no_choice(heading: str) -> Non
 @pytest.mark.parametrize(
     ("header", "boards"),
     [
-        ("batch,A100 time (s),H100 time (s)", ["A100", "H100"]),
-        ("batch,A100_time_s,H100_time_s", ["A100", "H100"]),
-        ("batch,time_s A100,time_s H100", ["A100", "H100"]),
-        ("batch,time (A100) [s],time (H100) [s]", ["A100", "H100"]),
-        ("batch,RTX 4090 time (s),RTX 3080 Ti time (s)", ["RTX 4090", "RTX 3080 Ti"]),
+        ("tile,A100 time (s),H100 time (s)", ["A100", "H100"]),
+        ("tile,A100_time_s,H100_time_s", ["A100", "H100"]),
+        ("tile,time_s A100,time_s H100", ["A100", "H100"]),
+        ("tile,time (A100) [s],time (H100) [s]", ["A100", "H100"]),
+        ("tile,RTX 4090 time (s),RTX 3080 Ti time (s)", ["RTX 4090", "RTX 3080 Ti"]),
     ],
 )
 def test_boards_side_by_side_are_rows_of_each_board(tmp_path: Path, header: str, boards: list[str]) -> None:
     recording = read(tmp_path, f"{header}\n1,1.25,0.75\n8,2.5,1.25\n16,4.25,2.0\n")
-    times = {(row["kernel"], row["batch"]): row["time_s"] for row in rows(recording)}
+    times = {(row["kernel"], row["tile"]): row["time_s"] for row in rows(recording)}
     keys = [(board, batch) for board in boards for batch in (1, 8, 16)]
     assert times == dict(zip(keys, (1.25, 2.5, 4.25, 0.75, 1.25, 2.0), strict=True))
 
 
 def test_boards_side_by_side_have_both_of_their_figures(tmp_path: Path) -> None:
-    text = (
-        "batch,A100 energy (J),H100 energy (J),A100 time (s),H100 time (s)\n1,200,180,1.25,0.75\n8,400,300,2.5,1.25\n"
-    )
+    text = "tile,A100 energy (J),H100 energy (J),A100 time (s),H100 time (s)\n1,200,180,1.25,0.75\n8,400,300,2.5,1.25\n"
     recording = read(tmp_path, text)
     of_h100 = [row for row in rows(recording) if row["kernel"] == "H100"]
     assert [(row["energy_j"], row["time_s"]) for row in of_h100] == [(180, 0.75), (300, 1.25)]

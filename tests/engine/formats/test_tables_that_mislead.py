@@ -236,3 +236,38 @@ def test_variants_side_by_side_are_rows_of_each(tmp_path: Path) -> None:
         assert len(recording) == 12
         fastest = min(recording.measurements(), key=lambda m: m.values["time_s"])
         assert {"opt", "fp16"} & {*fastest.configuration.values()}
+
+
+# --- of the rounds of December ----------------------------------------------------------------------------------------
+
+
+def test_energy_per_day_is_a_power() -> None:
+    rows = columns("power_limit_w,tok_per_s,kWh/day", (150, 200, 250), (1896.4, 2209.2, 2400.1), (3.492, 4.656, 5.8))
+    found = {column.heading: column for column in roles_of(parse_columns(rows, "file.csv").by_kind())}
+    assert found["kWh/day"].role is Role.POWER
+    assert found["kWh/day"].scale == pytest.approx(1000 / 24)
+
+
+def test_energy_per_node_is_taken_times_the_nodes_and_not_times_the_boards(tmp_path: Path) -> None:
+    text = "nodes,gpus,time_s,energy_per_node_kj\n1,8,3600,7560\n2,16,1997.2,4194.2\n4,32,1108,2326.9\n"
+    energies = [m.values["energy_j"] for m in read(tmp_path, text).measurements()]
+    assert energies == pytest.approx([7.56e6, 8.3884e6, 9.3076e6])
+
+
+def test_a_limit_below_what_is_drawn_may_be_a_share() -> None:
+    text = columns("power_limit,time_s,energy_j", (50, 70, 100), (141.42, 118.1, 100.0), (31113, 35500, 44000))
+    assert asked(text) == ["power_limit"]
+    assert judged(text)["power_limit"] is Role.PARAMETER
+
+
+def test_batches_of_each_length_are_compared_by_their_rate(tmp_path: Path) -> None:
+    rows = [(length, batch, 5.0 + 0.001 * length * batch) for length in (128, 512) for batch in (1, 2, 4, 8)]
+    recording = read(tmp_path, columns("seq_len,batch,latency_ms", *zip(*rows, strict=True)))
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {"seq_len 128", "seq_len 512"}
+    assert best(recording, "batch/s", "batch") == 8
+
+
+def test_sections_of_a_document_that_name_what_ran_are_other_work(tmp_path: Path) -> None:
+    table = "| clk | ms |\n|-|-|\n| 510 | {0} |\n| 900 | {1} |\n"
+    text = f"## GEMM\n{table.format(26.8, 15.1)}\n## Softmax\n{table.format(1.2, 0.9)}"
+    assert {m.configuration["kernel"] for m in read(tmp_path, text, "table.md").measurements()} == {"GEMM", "Softmax"}

@@ -280,7 +280,7 @@ def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str]
 
 
 def _names_in_one(lines: list[str]) -> list[str]:
-    """Names of several words, two spaces apart above rows of as many cells, in one word each; other lines as they are."""
+    """Names of several words, two spaces apart above rows of as many cells, in one word each; others as they are."""
     for at, line in enumerate(lines):
         names = re.split(r"\s{2,}", line.strip())
         below = next(filter(_WORDS.search, lines[at + 1 :]), "")
