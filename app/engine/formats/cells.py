@@ -236,15 +236,17 @@ def _of_metrics(text: str, path: Path) -> Table | None:
 def _of_markdown(text: str, path: Path) -> Table | None:
     """The tables between lines of text that have one header, by the titles above; None without one."""
     tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
-    above, title, header = "", "", tuple[str, ...]()
+    above, title, header, barred = "", "", tuple[str, ...](), False
     if re.search(r"\|[ *]*\d+\.\d+[ *]*\|", text):  # then a comma parts thousands
         text = re.sub(r"(?<=[|*\s])\d{1,3}(?:,\d{3})+(?=[\s*|])", lambda number: number[0].replace(",", ""), text)
     lines = [line.strip() for line in text.splitlines()]
     for line, below in itertools.pairwise([*lines, ""]):
         plain = re.sub(r"\*\*|`", "", line).strip("|")
         cells = [cell.strip().partition(" ± ")[0] for cell in plain.split("|")]
-        within = line.startswith("|") and len(cells) > 1 and not _RULE.fullmatch(line)
-        if within and (not header or _RULE.fullmatch(below)):
+        ruled = "|" in line and "|" in below and _RULE.fullmatch(below) is not None
+        barred = line.startswith("|") or ruled or (barred and "|" in line)  # bars at both ends may be left out
+        within = barred and len(cells) > 1 and any(cells) and not _RULE.fullmatch(line)
+        if within and (not header or ruled):
             header, title = tuple(cells), above.strip("#=*: ") or f"table {len(tables) + 1}"
         elif within and len(cells) == len(header) == len({*header}):
             tables.setdefault(header, []).append((title, cells))
@@ -268,10 +270,10 @@ def _of_markdown(text: str, path: Path) -> Table | None:
 
 
 def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:
-    """Of tables with other headings the first with a figure that is known, else that of most rows; None of none."""
+    """Of tables with other headings the longest of those with a figure that is known, else of all; None of none."""
     read = [of_text(columns, path) for columns in tables]
-    known = (t for t in read if {by_itself(name, t.cells(name)).role for name in t.columns} & {*ANSWERING})
-    chosen = next(known, max(read, key=len, default=None))
+    known = [t for t in read if {by_itself(name, t.cells(name)).role for name in t.columns} & {*ANSWERING}]
+    chosen = max(known or read, key=len, default=None)
     others = len(read) - 1
     note = f"{others} other tables of the file have other headings and are left out"
     return chosen if chosen is None or not others else replace(chosen, notes=(*chosen.notes, note))
@@ -412,6 +414,7 @@ def _has_words(name: str, texts: Sequence[str]) -> bool:
     words = [text for text in written if text.lower().lstrip("+-") not in UNKNOWN | {"inf", "infinity"}]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
+    named = named or (words and name.lower() in HEADINGS["board"] | HEADINGS["kernel"])
     return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))
 
 

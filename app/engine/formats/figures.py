@@ -52,7 +52,7 @@ def judge_figures(sheet: Sheet) -> None:
     sheet.each(_as_filled, _as_minutes, _as_megajoules)
     _by_physics(sheet)
     _limits(sheet)
-    for judge in (_of_a_batch, _beside_a_rate, _counters, _without_rest):
+    for judge in (_before_runs, _of_a_batch, _beside_a_rate, _counters, _without_rest):
         judge(sheet)
     sheet.each(_as_counted, _as_of_one_request, _as_measured)
     for role in (Role.TIME, Role.ENERGY):
@@ -163,6 +163,13 @@ def _without_rest(sheet: Sheet) -> None:
     for column in sheet.open(Role.ENERGY, Role.POWER) if at_rest else ():
         if column.words & WORDS["above_rest"] and main_column(sheet.columns, column.role) is column:
             sheet.put(column, column.role, candidates=(column.role, Role.FIGURE))
+
+
+def _before_runs(sheet: Sheet) -> None:
+    """The time of loading or of a cold start is not that of the work, where another column says how fast that was."""
+    before = [c for c in sheet.open(Role.TIME) if c.words & WORDS["before_a_run"] or {"warm", "start"} <= c.words]
+    if len(before) < len(sheet.of(Role.TIME, Role.LATENCY, Role.THROUGHPUT)):
+        sheet.change(before, Role.FIGURE, "what comes before a run, by its name")
 
 
 def _rivals(sheet: Sheet, role: Role) -> None:

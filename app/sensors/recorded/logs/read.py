@@ -86,7 +86,7 @@ def is_log(path: Path) -> bool:
     """Whether the file looks like a log of power over time. Raises InputError if it cannot be read."""
     text = beginning_of(next(chunks_of(path)))
     layout = find_layout(text)
-    if layout is None or _RUNS.match(text):
+    if layout is None or _RUNS.match(text) or path.suffix.lower() == ".md":  # a document
         return False
     places = layout.places("time")
     of_work = LOG_PATTERNS["of_work"].search(layout.header.decode("utf-8", "replace")) is not None
