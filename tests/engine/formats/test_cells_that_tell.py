@@ -193,7 +193,7 @@ def test_what_does_no_operations_is_not_compared_with_what_does(tmp_path: Path) 
 
 
 def test_of_many_times_beside_a_speed_none_is_asked_about() -> None:
-    times = "load_model_ms,generate_all_ms,write_out_ms"
+    times = "plan_route_ms,generate_all_ms,write_out_ms"
     text = f"tile,{times},tokens_per_s\n8,1.5,2.5,3.5,100.5\n16,1.25,2.25,3.25,110.5\n32,1.75,2.75,3.75,90.5\n"
     assert not [column for column in found(text).values() if column.candidates]
     without = text.replace(",tokens_per_s", "").replace(",100.5", "").replace(",110.5", "").replace(",90.5", "")
