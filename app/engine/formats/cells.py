@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -236,7 +237,7 @@ def _of_metrics(text: str, path: Path) -> Table | None:
 def _of_markdown(text: str, path: Path) -> Table | None:
     """The tables between lines of text that have one header, by the titles above; None without one."""
     tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
-    above, title, header, barred = "", "", tuple[str, ...](), False
+    above, title, header, barred = dict[int, str](), "", tuple[str, ...](), False
     if re.search(r"\|[ *]*\d+\.\d+[ *]*\|", text):  # then a comma parts thousands
         text = re.sub(r"(?<=[|*\s])\d{1,3}(?:,\d{3})+(?=[\s*|])", lambda number: number[0].replace(",", ""), text)
     lines = [line.strip() for line in text.splitlines()]
@@ -247,13 +248,17 @@ def _of_markdown(text: str, path: Path) -> Table | None:
         barred = line.startswith("|") or ruled or (barred and "|" in line)  # bars at both ends may be left out
         within = barred and len(cells) > 1 and any(cells) and not _RULE.fullmatch(line)
         if within and (not header or ruled):
-            header, title = tuple(cells), above.strip("#=*: ") or f"table {len(tables) + 1}"
+            header, title = tuple(cells), "\n".join(above.values()) or f"table {len(tables) + 1}"
         elif within and len(cells) == len(header) == len({*header}):
             tables.setdefault(header, []).append((title, cells))
         elif re.match(r"[#=*]+.*\w", line):
-            above = line
+            level = len(line) - len(line.lstrip("#"))
+            above = {at: heading for at, heading in above.items() if at < level} | {level: line.strip("#=*: ")}
     read = []
     for names, rows in tables.items():
+        parts = [*zip_longest(*(title.split("\n") for title, _ in rows))]
+        differ = [at for at, part in enumerate(parts) if len({*part}) > 1]  # headings, by their level
+        rows = [(" ".join(filter(None, (parts[at][row] for at in differ))), c) for row, (_, c) in enumerate(rows)]
         titles = {title for title, _ in rows}
         of_work = all(map(PATTERNS["programs"].search, titles))
         cells_of = zip(*([title, *cells] if len(titles) > 1 else cells for title, cells in rows), strict=True)

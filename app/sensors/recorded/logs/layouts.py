@@ -187,6 +187,9 @@ def _dmon(lines: list[str]) -> Layout | None:
     words = first.lstrip("# ").replace(",", " ").split()
     if not first.startswith("#") or "gpu" not in [word.lower() for word in words[:3]] or len(words) < 2:
         return None
+    row = next((line for line in lines if not line.startswith("#")), "").replace(",", " ").split()
+    if row and len(row) < len(words):
+        return None  # a title
     units = lines[1].lstrip("# ").replace(",", " ").split() if len(lines) > 1 and lines[1].startswith("#") else []
     units = units if len(units) == len(words) else [""] * len(words)
     units = [unit if scale_of(unit) else "" for unit in units]  # none is 'YYYYMMDD'
