@@ -414,3 +414,18 @@ def test_a_printed_table_has_names_of_several_words_two_spaces_apart(tmp_path: P
     (board,) = log.boards
     assert board.by_name["power_average_w"].tolist() == [70.0 + at for at in range(30)]
     assert board.time_ns[-1] == 29 * 1_500_000_000
+
+
+@pytest.mark.parametrize("head", ["", "power.draw [W]\n"])
+def test_readings_of_two_boards_without_times_are_of_boards_where_they_differ_by_place(
+    tmp_path: Path, head: str
+) -> None:
+    """`nvidia-smi --query-gpu=power.draw -l 1` prints a line for each board each second."""
+    log = read(tmp_path, head + "".join(f"{300 + at % 7}.25\n{70 + at % 3}.50\n" for at in range(40)), "power.txt")
+    assert [len(board.by_name["power_average_w"]) for board in log.boards] == [40, 40]
+    assert [board.time_ns[-1] for board in log.boards] == [39 * 10**9] * 2
+
+
+def test_bursts_of_one_board_without_times_are_of_one(tmp_path: Path) -> None:
+    log = read(tmp_path, "".join(f"{300 if at % 20 < 10 else 70}.{at % 9}5\n" for at in range(120)), "power.txt")
+    assert len(log.boards) == 1

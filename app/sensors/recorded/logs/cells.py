@@ -248,8 +248,13 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
+    Without times, those of boards must differ by their place.
     A board that is read twice at once has the same value twice. Of whole seconds that are the same, boards must differ.
     """
+    if not len(stamps):  # no column holds the time
+        return next(
+            (n for n in range(2, _MOST_TOGETHER + 1) if n <= len(values) // 3 and _differ_by_place(values, n)), 1
+        )
     steps = np.diff(stamps)
     if not (stamps % 1_000_000_000).any() and not steps.all():
         count = of_each_second(stamps)
@@ -286,7 +291,7 @@ def _differ_by_place(values: Floats, count: int) -> bool:
     """Tell whether so many readings in turn are of boards: far apart, and each near those of its own place."""
     groups = values[: len(values) // count * count].reshape(-1, count)
     middle = np.median(groups, axis=0)
-    scatter = float(np.median(np.abs(groups - middle)))
+    scatter = float(np.quantile(np.abs(groups - middle), 0.75))
     return bool(middle.max() > _APART * middle.min() > 0) and float(np.ptp(middle)) > _FAR * scatter
 
 
