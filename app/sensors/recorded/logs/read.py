@@ -336,7 +336,9 @@ class _Reader:
         step_s = None
         if not layout.places("time"):
             step_s = interval_s or layout.step_s or 1.0
-            because = "as --interval says" if interval_s else f"as {layout.tool or 'nvidia-smi'} does by default"
+            known = layout.tool not in ("", "nvidia-smi")  # which has no step of its own
+            usual = f"as {layout.tool} does by default" if known else "which is not certain (--interval)"
+            because = "as --interval says" if interval_s else usual
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
         times, board = over_midnight(self._whole("time", np.int64)), self._whole("board", np.uint8)
