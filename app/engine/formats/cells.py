@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
 import json
@@ -58,6 +59,11 @@ _PAIR: Final = re.compile(  # a name, a value, and its unit
     r"([A-Za-z_][\w./]*)\s*(?:=\s*|:\s*(?=[-+.\d]))([^\s,;|=]+)"
     r"(?:[ \t]*\[?([A-Za-zµ%][A-Za-zµ%/]*)\]?(?=[,;|\s]|$)(?!\s*=))?"
 )
+_AMOUNT: Final = re.compile(  # perhaps a name, a number, and its unit
+    r"(?:(?P<name>[A-Za-z]\w*)\s*[:=]\s*)?"
+    r"(?P<amount>(?<![\w.])(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)[ \t]*(?P<unit>[A-Za-zµ][A-Za-zµ/]*)(?!\w))"
+)
+_NUMBER_BEHIND: Final = re.compile(r"(?<!\w)([A-Za-z_]+)[ =:]*(\d+\.?\d*)(?!\S*\w)")  # a word: 'size 1024'
 _RULE: Final = re.compile(r"\|?[-:| ]*-[-:| ]*")  # below the header of a table in Markdown
 _OF_UNITS: Final = ("unit", "units")
 _MEANS: Final = ("value", "mean", "avg", "average", "median")  # the plainest first
@@ -129,7 +135,8 @@ def read_cells(path: Path) -> Table:
     text = read_text(path)
     known = _of_metrics(text, path)
     if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
-        known = known or _of_markdown(text, path) or _of_printed(text, path) or _of_pairs(text, path)
+        tables = (_of_markdown, _of_printed, _of_pairs, _of_amounts)
+        known = known or next((table for read in tables if (table := read(text, path)) is not None), None)
     return known or _with_units_of_remarks(_of_arranged(parse_columns(text, str(path)), path), text)
 
 
@@ -286,7 +293,7 @@ def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:
 
 def _of_printed(text: str, path: Path) -> Table | None:
     """A table with a row for each panel of results in what was printed, by the settings before it; None without one."""
-    panels = list(_PANEL.finditer(text))
+    panels = [panel for panel in _PANEL.finditer(text) if _PRINTED.search(panel[1])]
     before = [text[end : panel.start()] for end, panel in zip([0, *(p.end() for p in panels)], panels, strict=False)]
     said = [dict(re.findall(r"(\w+)=([\w.+-]*\w)", words)) for words in before]
     differ = {name for one in said for name in one if len({each.get(name) for each in said}) > 1}
@@ -305,6 +312,43 @@ def _of_pairs(text: str, path: Path) -> Table | None:
         return None
     rows = [[value for _, value in pairs] for pairs in found if tuple(name for name, _ in pairs) == header]
     return of_text(Columns(str(path), dict(zip(header, zip(*rows, strict=True), strict=True)), 1), path)
+
+
+def _of_amounts(text: str, path: Path) -> Table | None:
+    """A table of the lines 'naive: 1.2 ms, 3.4 TFLOP/s' among others, under the titles above; None where there are few.
+
+    Numbers behind words that all lines have are columns; what else differs is a line's name.
+    """
+    found: dict[tuple[str, ...], list[tuple[str, str, list[re.Match[str]]]]] = {}
+    above = ""
+    for line in map(str.strip, text.splitlines()):
+        amounts = [amount for amount in _AMOUNT.finditer(line) if _says_what_it_is(amount["unit"])]
+        if amounts:
+            found.setdefault(tuple(amount["unit"] for amount in amounts), []).append((above, line, amounts))
+        elif re.match(r"[#=*]+.*\w", line):
+            above = line.strip("#=*: ")
+    units, lines = max(found.items(), key=lambda each: len(each[1]), default=((), []))
+    if len(lines) < _FEWEST_PAIRS or 2 * len(lines) < sum(any(map(str.isdigit, line)) for line in text.splitlines()):
+        return None
+    same = [len({amounts[at]["name"] for _, _, amounts in lines}) == 1 for at in range(len(units))]
+    rows = []
+    for title, line, amounts in lines:
+        rest = line
+        for amount, known in zip(amounts, same, strict=True):
+            rest = rest.replace(amount[0] if known else amount["amount"], "\t", 1)
+        values = {
+            f"{(known and amount['name']) or 'measured'} ({amount['unit']})": amount["number"].replace(",", "")
+            for amount, known in zip(amounts, same, strict=True)
+        }
+        name = re.sub(r"[\s|,:=@]+", " ", rest).strip(" -")
+        rows.append({"setup": title, "name": name, **dict(_NUMBER_BEHIND.findall(rest)), **values})
+    there = [name for name in rows[0] if all(name in row for row in rows) and len({row[name] for row in rows}) > 1]
+    return of_text(Columns(str(path), {name: [row[name] for row in rows] for name in there}, 1), path)
+
+
+@functools.cache
+def _says_what_it_is(unit: str) -> bool:
+    return unit != "ops" and by_itself(f"measured ({unit})", np.array([0.5, 1.5])).role in ANSWERING
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:

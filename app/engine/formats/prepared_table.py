@@ -290,7 +290,11 @@ def _with_one_kernel(table: Table, said: TableColumns) -> Table:
     """The table with one column of what must not be compared: boards, kernels, and how much they worked on."""
     apart, asked = _kept_apart(table, said)
     found = [column.heading for column in apart]
-    if not found or (len(found) == 1 and _is_one(table, apart[0])):
+    if not found:
+        kernels = (c.heading for c in column_roles(table, said) if c.role is Role.KERNEL)  # that all do the same
+        alike = [name for name in kernels if varies(table, name) and name not in said.roles]
+        return replace(table, roles={**table.roles, **dict.fromkeys(alike, Role.PARAMETER)}) if alike else table
+    if len(found) == 1 and _is_one(table, apart[0]):
         return table
     left = {CHOSEN_KERNEL if n == "kernel" else n: cells for n, cells in table.columns.items() if n not in found}
     what = f"kernel stands for {', '.join(found)}: their rows are not compared"
@@ -325,9 +329,12 @@ def _are_same_operations(table: Table, others: Sequence[Column], said: TableColu
     """Tell whether all kernels do as many operations, by their rate and time, where these columns are the same."""
     found = column_roles(table, said)
     rate, time = (main_column(found, role) for role in (Role.THROUGHPUT, Role.TIME))
-    if not others or rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):
+    if rate is None or time is None or not PATTERNS["operations"].search(rate.heading.lower()):
         return False
-    work, groups = numbers_of(table, rate) * numbers_of(table, time), np.array(joined(table, others))
+    work, groups = (
+        numbers_of(table, rate) * numbers_of(table, time),
+        np.array(joined(table, others) or [""] * len(table)),
+    )
     amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
     alike = all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
     return alike and not (work == 0).any()  # which does something else

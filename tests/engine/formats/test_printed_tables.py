@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
 from app.engine.formats.headings import Role
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
@@ -241,3 +242,36 @@ def test_a_table_that_powershell_wrote_is_read(tmp_path: Path) -> None:
     path = tmp_path / "sweep.csv"
     path.write_bytes("tile,time_ms\n16,1.25\n32,0.95\n".encode("utf-16"))
     assert [m.configuration["tile"] for m in read_recording(path, TableColumns()).measurements()] == [16, 32]
+
+
+def test_lines_of_a_name_and_amounts_with_units_are_rows(tmp_path: Path) -> None:
+    lines = ("naive: 12.5 ms | 10.0 GFLOP/s", "tiled: 1.25 ms | 100.0 GFLOP/s", "cublas: 0.5 ms | 250.0 GFLOP/s")
+    recording = recording_of(tmp_path / "out.txt", "Running on an A100\n" + "\n".join(lines) + "\ndone\n")
+    assert [(m.configuration["name"], m.values["time_s"]) for m in recording.in_file_order()] == [
+        ("naive", 0.0125),
+        ("tiled", 0.00125),
+        ("cublas", 0.0005),
+    ]
+
+
+def test_sizes_within_printed_lines_are_other_work(tmp_path: Path) -> None:
+    lines = (f"Matrix size {n}: Elapsed {n / 1000} ms, Performance: {n + 0.5} GFLOPS" for n in (1024, 2048, 4096))
+    recording = recording_of(tmp_path / "out.txt", "\n".join(lines))
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {f"size {n}" for n in (1024, 2048, 4096)}
+
+
+def test_printed_variants_that_do_as_many_operations_are_compared_within_titles(tmp_path: Path) -> None:
+    one = (
+        "mul 'by element', order 1024, {0} seconds at {1} MFLOPS\nmul 'by row', order 1024, {2} seconds at {3} MFLOPS\n"
+    )
+    text = f"== CPU ==\n{one.format(0.5, 4000, 0.25, 8000)}== GPU ==\n{one.format(0.125, 16000, 0.0625, 32000)}"
+    best = min(recording_of(tmp_path / "out.txt", text).measurements(), key=lambda m: m.values["time_s"])
+    assert best.configuration["setup"] == "GPU"
+    assert "by row" in str(best.configuration["name"])
+
+
+def test_few_amounts_in_prose_are_no_table(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        recording_of(
+            tmp_path / "out.txt", "It took 12 ms in 2024.\nThen 3 of 4 failed.\nA run of 5 took 11 ms.\n1 is left."
+        )
