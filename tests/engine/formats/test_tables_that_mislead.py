@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
@@ -271,3 +272,20 @@ def test_sections_of_a_document_that_name_what_ran_are_other_work(tmp_path: Path
     table = "| clk | ms |\n|-|-|\n| 510 | {0} |\n| 900 | {1} |\n"
     text = f"## GEMM\n{table.format(26.8, 15.1)}\n## Softmax\n{table.format(1.2, 0.9)}"
     assert {m.configuration["kernel"] for m in read(tmp_path, text, "table.md").measurements()} == {"GEMM", "Softmax"}
+
+
+# --- of a second reading of other people's files ----------------------------------------------------------------------
+
+
+def test_a_first_row_with_a_stamp_and_a_number_is_no_heading(tmp_path: Path) -> None:
+    rows = [f"2025-06-10T17:49:{s}.64,{m},cpu,{ms}" for s, m, ms in ((51, "conv", 11.86), (52, "vit", 62.4))]
+    with pytest.raises(InputError, match="'column 4' may be a throughput"):
+        read(tmp_path, "\n".join(rows) + "\n")
+
+
+def test_numbers_without_headings_are_no_settings_across(tmp_path: Path) -> None:
+    rows = [
+        f"2026-02-20T07:59:{s}.03,{0.6 + s / 99},{4.5 + s / 70},{15.8 + s / 30},{6.5 + s / 9}" for s in (14, 25, 36)
+    ]
+    with pytest.raises(InputError, match="'column 2' or 'column 3' or 'column 4' or 'column 5' may be"):
+        read(tmp_path, "\n".join(rows) + "\n")
