@@ -28,7 +28,7 @@ from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, unit_of, words_of
+from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -128,7 +128,8 @@ def read_cells(path: Path) -> Table:
     text = read_text(path)
     known = _of_metrics(text, path)
     if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
-        known = known or _of_markdown(text, path) or _of_printed(text, path) or _of_pairs(text, path)
+        readers = (_of_markdown, _of_printed, _of_ollama, _of_pairs)
+        known = known or next(filter(None, (read(text, path) for read in readers)), None)
     return known or _with_units_of_remarks(_of_arranged(parse_columns(text, str(path)), path), text)
 
 
@@ -202,8 +203,7 @@ def _that_counts(numbers: Sequence[str]) -> str:
 
 def _heading_of(kind: str) -> str:
     """'energy (kJ)' for 'kJ'; what says itself what it is stays as it is."""
-    quantity = unit_of(f"({kind})")[0]
-    return f"{quantity} ({kind})" if quantity else kind
+    return f"{UNITS[kind.lower()][0]} ({kind})" if kind.lower() in UNITS else kind
 
 
 def _follows(cells: Sequence[str], kinds: Sequence[str]) -> bool:
@@ -298,6 +298,15 @@ def _of_pairs(text: str, path: Path) -> Table | None:
         return None
     rows = [[value for _, value in pairs] for pairs in found if tuple(name for name, _ in pairs) == header]
     return of_text(Columns(str(path), dict(zip(header, zip(*rows, strict=True), strict=True)), 1), path)
+
+
+def _of_ollama(text: str, path: Path) -> Table | None:
+    """A table with a row for each rate that ollama printed, by the model named above it; None without one."""
+    rows, model = list[dict[str, object]](), ""
+    for named, rate in PATTERNS["ollama"].findall(text):
+        model = named or model
+        rows += [{"model": model, "tokens_per_s": float(rate)}] if model and rate else []
+    return _of_objects(path, "rate", rows) if rows else None
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:

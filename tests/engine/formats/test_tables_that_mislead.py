@@ -289,3 +289,26 @@ def test_numbers_without_headings_are_no_settings_across(tmp_path: Path) -> None
     ]
     with pytest.raises(InputError, match="'column 2' or 'column 3' or 'column 4' or 'column 5' may be"):
         read(tmp_path, "\n".join(rows) + "\n")
+
+
+def test_a_long_table_of_statistics_is_turned_though_some_of_them_are_texts(tmp_path: Path) -> None:
+    text = "scheme,stat,value\nsetup,cpu,M5\nsetup,requests,1000\n"
+    text += "".join(
+        f"{scheme},{stat},{ms}\n"
+        for scheme, times in (("two_stage", (5.23, 7.05, 12.83)), ("fallback", (0.67, 0.84, 1.06)))
+        for stat, ms in zip(("client_p50_ms", "client_mean_ms", "client_p90_ms"), times, strict=True)
+    )
+    recording = read(tmp_path, text)
+    known = {m.configuration["scheme"]: m.values["time_s"] for m in recording.measurements() if "time_s" in m.values}
+    assert known == pytest.approx({"two_stage": 7.05e-3, "fallback": 0.84e-3}) or known == pytest.approx(
+        {"two_stage": 5.23e-3, "fallback": 0.67e-3}
+    )
+
+
+def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: Path) -> None:
+    text = "os_version: Debian\neval rate:   1.5 tokens/s\n"
+    for model, rates in (("mistral:7b", (67.11, 66.61)), ("phi4:14b", (32.77, 32.8))):
+        text += f"model_name =    {model}\n"
+        text += "".join(f"prompt = Bake a cake, with eggs.\neval rate:   {rate} tokens/s\n" for rate in rates)
+    found = {(m.configuration["kernel"], m.values["tokens/s"]) for m in read(tmp_path, text, "out.md").measurements()}
+    assert found == {("mistral:7b", 67.11), ("mistral:7b", 66.61), ("phi4:14b", 32.77), ("phi4:14b", 32.8)}
