@@ -441,6 +441,8 @@ def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> t
     """The role of a time by itself, and why."""
     if PATTERNS["of_many"].search(words):
         return Role.FIGURE, "time of several at once, by its name"
+    if kinds & HEADINGS["beside"] and finite.min(initial=0) < 0:
+        return Role.FIGURE, "a difference: some are negative"
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & WORDS["overhead"]:

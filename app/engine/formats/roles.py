@@ -202,10 +202,12 @@ def _voltages(sheet: Sheet) -> None:
 def _amounts(sheet: Sheet) -> None:
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.words & {"tok", "token", "tokens", "tps"} for c in sheet.of(Role.THROUGHPUT))
-    batches = [c for c in sheet.columns if "batch" in c.words and c.words <= {"batch", "size", "bs"}]
-    beside = any(column not in batches for column in sheet.varying())
-    if beside and not sheet.of(Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY):  # the time of a larger batch
-        sheet.change(batches, Role.WORK, WORKED_ON)
+    of_service = {bool(c.words & (WORDS["latency"] | {"p"})) for c in sheet.of(Role.TIME, Role.LATENCY)} == {True}
+    at_once = WORDS["at_once"] if of_service else frozenset(("batch",))
+    loads = [c for c in sheet.columns if c.words & at_once and c.words <= at_once | {"size", "bs", "num"}]
+    beside = any(column not in loads for column in sheet.varying())
+    if beside and not sheet.of(Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY):  # times of larger ones
+        sheet.change(loads, Role.WORK, WORKED_ON)
     sides = [c for c in sheet.columns if c.heading.lower() in ("width", "height") and c.heading not in sheet.given]
     sheet.change(sides if len(sides) == 2 else (), Role.WORK, WORKED_ON)
     works = sheet.of(Role.WORK)

@@ -305,6 +305,22 @@ def test_a_long_table_of_statistics_is_turned_though_some_of_them_are_texts(tmp_
     )
 
 
+def test_a_difference_is_not_the_time_and_a_negative_one_is_no_failure(tmp_path: Path) -> None:
+    rows = [
+        (gateway, load, p99 - base, p99, base)
+        for load, base, each in ((1, 22.17, (23.45, 31.08)), (4, 24.4, (25.95, 49.8)), (16, 31.86, (31.78, 90.1)))
+        for gateway, p99 in zip(("rust", "python"), each, strict=True)
+    ]
+    heads = "gateway,concurrency,p99_overhead_ms,gateway_p99_ms,baseline_p99_ms"
+    recording = read(tmp_path, text := columns(heads, *zip(*rows, strict=True)))
+    assert not asked(text)
+    assert judged(text)["p99_overhead_ms"] is Role.FIGURE
+    assert all(m.values["time_s"] == pytest.approx(m.values["gateway_p99_ms"] / 1e3) for m in recording.measurements())
+    assert {m.state.value for m in recording.measurements()} == {"ok"}
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {f"concurrency {n}" for n in (1, 4, 16)}
+    assert {m.configuration["gateway"] for m in recording.measurements()} == {"rust", "python"}
+
+
 def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: Path) -> None:
     text = "os_version: Debian\neval rate:   1.5 tokens/s\n"
     for model, rates in (("mistral:7b", (67.11, 66.61)), ("phi4:14b", (32.77, 32.8))):
