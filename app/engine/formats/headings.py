@@ -476,7 +476,9 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
     alone = len(set(present)) == len(values) or (2 * len(set(present)) > len(values) > _FEW)
     counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and alone)
-    ran_there = any(_cells_are(kind, present) for kind in ("models", "programs", "datasets"))
+    own = _own_parts(present) if heading == "key" else present  # of JSON: what all keys say tells none apart
+    ran_there = any(_cells_are(kind, own) for kind in ("models", "programs", "datasets"))
+    of_request = "id" in kinds and kinds & (WORDS["asked"] | WORDS["material"]) - {"id"}
     by_heading = bool(kinds & WORDS["chosen_in_texts"]) and not counted
     known = _by_rules(
         heading,
@@ -488,7 +490,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
             Role.PARAMETER,
             "names implementations of one thing",
         ),
-        (ran, Role.KERNEL, "names what ran"),
+        (ran or (of_request and all(map(PATTERNS["words"].fullmatch, present))), Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (kinds & WORDS["model"] and kinds & {"file", "filename", "path"}, Role.KERNEL, "names what ran"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
@@ -505,6 +507,13 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
+
+
+def _own_parts(cells: Sequence[str]) -> list[str]:
+    """Cells of words between signs without the words that all of them have."""
+    words = [re.split("[^A-Za-z0-9.]+", cell) for cell in cells]
+    shared = frozenset.intersection(*map(frozenset, words)) if words else frozenset()
+    return ["_".join(word for word in each if word not in shared) for each in words]
 
 
 def _cells_are(kind: str, cells: Sequence[str]) -> bool:

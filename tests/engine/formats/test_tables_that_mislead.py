@@ -305,6 +305,21 @@ def test_a_long_table_of_statistics_is_turned_though_some_of_them_are_texts(tmp_
     )
 
 
+@pytest.mark.parametrize("heading", ["case_id", "prompt_id", "scenario_id"])
+def test_requests_with_names_are_not_repeats_of_one(tmp_path: Path, heading: str) -> None:
+    names, rates = ("general_hello", "code_python", "reasoning_steps"), (100.1, 168.4, 187.5)
+    text = columns(f"{heading},ok,latency_ms,tokens_per_second", names, [True] * 3, (19.9, 11.9, 10.7), rates)
+    recording = read(tmp_path, text)
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {*names}
+
+
+def test_numbered_requests_stay_requests_of_one_run(tmp_path: Path) -> None:
+    text = columns(
+        "prompt_id,latency_ms,tokens_per_second", ("p_1", "p_2", "p_3"), (19.9, 11.9, 10.7), (100.1, 168.4, 187.5)
+    )
+    assert {m.configuration["run"] for m in read(tmp_path, text).measurements()} == {"table"}
+
+
 def test_a_difference_is_not_the_time_and_a_negative_one_is_no_failure(tmp_path: Path) -> None:
     rows = [
         (gateway, load, p99 - base, p99, base)
@@ -319,6 +334,19 @@ def test_a_difference_is_not_the_time_and_a_negative_one_is_no_failure(tmp_path:
     assert {m.state.value for m in recording.measurements()} == {"ok"}
     assert {m.configuration["kernel"] for m in recording.measurements()} == {f"concurrency {n}" for n in (1, 4, 16)}
     assert {m.configuration["gateway"] for m in recording.measurements()} == {"rust", "python"}
+
+
+def test_a_figure_of_the_whole_file_is_not_that_of_each_row(tmp_path: Path) -> None:
+    runs = {
+        f"gsm8k__qwen3:4b__{mode}": {"accuracy": 0.6, "correct": right, "mean_time_seconds": s, "output_chars": out}
+        for mode, right, s, out in (("off", 4, 196.27, 1329), ("medium", 3, 79.18, 351), ("hard", 3, 491.94, 2208))
+    }
+    for named in (runs, {name.rpartition("__")[2]: run for name, run in runs.items()}):
+        recording = read(tmp_path, json.dumps({"total_time_seconds": 3837.01, "runs": named}), "runs.json")
+        fastest = min(recording.measurements(), key=lambda m: m.values["time_s"])
+        assert fastest.values["time_s"] == pytest.approx(79.18)
+        assert [*fastest.configuration] == ["key"]
+        assert str(fastest.configuration["key"]).endswith("medium")
 
 
 def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: Path) -> None:
