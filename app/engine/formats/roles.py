@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Final
 
 import numpy as np
@@ -47,6 +47,7 @@ _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart
 _LARGEST_SPACE: Final = 2**62  # configurations
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
+_MOST_ALIKE: Final = 0.8  # share of the rows
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
 _FEWEST_DIGITS: Final = 3  # of a figure that is not the same in several rows by chance
 _GROWN: Final = 4.0  # ratio of the largest to the least amount of work
@@ -69,6 +70,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
         In the table's order.
     """
     sheet = Sheet(cells, given or {})
+    _same_names(sheet)
     for judge in (_latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time, _amounts):
         judge(sheet)
     for judge in (_voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
@@ -95,6 +97,24 @@ def listing_of(columns: Sequence[Column]) -> Listing:
     unused = len(columns) - len(rows)
     rows += [(f"{unused} others", Role.UNUSED.value, "", "--roles HEADING=ROLE uses one")] if unused else []
     return Listing("", ("column", "is", "unit", "because"), rows)
+
+
+def _same_names(sheet: Sheet) -> None:
+    """Names that say one to one what shorter ones say, as those of files do, tell no more.
+
+    What stands around a choice in a name must be the same: else it is of several things that ran.
+    """
+    texts = [column for column in sheet.open(Role.KERNEL, Role.PARAMETER) if sheet.texts(column) is not None]
+    for column, other in product([column for column in texts if column.role is Role.KERNEL], texts):
+        pairs = [*zip(sheet.texts(column) or (), sheet.texts(other) or (), strict=True)]
+        counts = {sheet.distinct(each) for each in ([column], [other], [column, other])}
+        if sum(len(one) - len(two) for one, two in pairs) > 0 and len(counts) == 1 < min(counts):
+            around = Counter(one.replace(two, "\0") for one, two in pairs if two and two in one)
+            words = [[{*re.findall("[a-z]{3,}", name.lower())} for name in pair] for pair in pairs]
+            alike = sum(2 * len(one & two) > len(two) for one, two in words) if other.role is Role.KERNEL else 0
+            if max(alike, *around.values(), 0) >= _MOST_ALIKE * len(pairs):
+                sheet.change([column], Role.UNUSED, f"says what '{other.heading}' says")
+                return
 
 
 def _latencies(sheet: Sheet) -> None:

@@ -349,6 +349,26 @@ def test_a_figure_of_the_whole_file_is_not_that_of_each_row(tmp_path: Path) -> N
         assert str(fastest.configuration["key"]).endswith("medium")
 
 
+def test_a_path_that_says_a_name_again_is_not_joined_with_it(tmp_path: Path) -> None:
+    names = ("Qwen3-1.7B-Q4", "Qwen3-4B-Q4", "SmolLM3-3B-Q4")
+    paths = [f"models/gguf/{name}.gguf" for name in names]
+    text = columns("label,gguf,avg_decode_tps,avg_total_s", names, paths, (10.47, 5.1, 7.49), (58.4, 140.8, 37.5))
+    recording = read(tmp_path, text)
+    assert [*recording.measurements()[0].configuration.values()] == ["Qwen3-1.7B-Q4"]
+    assert recording.objective.goal.name == "avg_decode_tps"  # the answers are of other lengths
+    assert not [note for note in recording.notes if "not certain" in note]
+
+
+def test_a_name_that_ends_with_the_choice_says_no_more_than_it(tmp_path: Path) -> None:
+    tiles = ("bm64_bn256_w8", "bm64_bn128_w4", "bm128_bn256_w8", "bm32_bn32_w1")
+    text = columns(
+        "kernel_id,tile,runtime_ms", [f"gfx1151_int8_nn_{tile}" for tile in tiles], tiles, (5.2, 5.3, 13.6, 48.6)
+    )
+    assert [*read(tmp_path, text).measurements()[0].configuration] == ["tile"]
+    mixed = text.replace("gfx1151_int8_nn_bm64_", "softmax_bm64_")
+    assert "kernel" in read(tmp_path, mixed).measurements()[0].configuration
+
+
 def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: Path) -> None:
     text = "os_version: Debian\neval rate:   1.5 tokens/s\n"
     for model, rates in (("mistral:7b", (67.11, 66.61)), ("phi4:14b", (32.77, 32.8))):
