@@ -473,12 +473,11 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     present = [value for value in values if value]
     plain, kinds = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip(), frozenset(words_of(heading))
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
-    ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
+    ran = {plain, lower} & HEADINGS["kernel"] or _names_stage_or_request(plain, kinds, present)
     alone = len(set(present)) == len(values) or (2 * len(set(present)) > len(values) > _FEW)
     counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and alone)
     own = _own_parts(present) if heading == "key" else present  # of JSON: what all keys say tells none apart
     ran_there = any(_cells_are(kind, own) for kind in ("models", "programs", "datasets"))
-    of_request = "id" in kinds and kinds & (WORDS["asked"] | WORDS["material"]) - {"id"}
     by_heading = bool(kinds & WORDS["chosen_in_texts"]) and not counted
     known = _by_rules(
         heading,
@@ -490,7 +489,7 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
             Role.PARAMETER,
             "names implementations of one thing",
         ),
-        (ran or (of_request and all(map(PATTERNS["words"].fullmatch, present))), Role.KERNEL, "names what ran"),
+        (ran, Role.KERNEL, "names what ran"),
         (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
         (kinds & WORDS["model"] and kinds & {"file", "filename", "path"}, Role.KERNEL, "names what ran"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
@@ -507,6 +506,12 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
+
+
+def _names_stage_or_request(plain: str, kinds: frozenset[str], cells: Sequence[str]) -> bool:
+    named = "id" in kinds and kinds & (WORDS["asked"] | WORDS["material"]) - {"id"} and cells
+    stage = plain in ("phase", "stage") and "warm" not in "".join(cells).lower()
+    return stage or bool(named and all(map(PATTERNS["words"].fullmatch, cells)))
 
 
 def _own_parts(cells: Sequence[str]) -> list[str]:

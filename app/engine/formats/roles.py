@@ -49,7 +49,6 @@ _LARGEST_SPACE: Final = 2**62  # configurations
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
 _MOST_ALIKE: Final = 0.8  # share of the rows
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
-_FEWEST_DIGITS: Final = 3  # of a figure that is not the same in several rows by chance
 _GROWN: Final = 4.0  # ratio of the largest to the least amount of work
 _SLOPE, _IN_STEP = 0.7, 0.95  # of the logarithms of times over those of amounts, and their correlation
 
@@ -127,7 +126,7 @@ def _latencies(sheet: Sheet) -> None:
 def _constants(sheet: Sheet) -> None:
     """A figure or clock that is the same in all rows is of something else where another one of its role differs.
 
-    In a few rows it may be so by chance, unless it has many digits, as one that is said once for all of them.
+    In a few rows it may be so by chance, unless it has four digits, as one that is said once for all of them.
     """
     for role in (*ANSWERING, Role.GRAPHICS_CLOCK):
         alike = sheet.open(role)
@@ -139,8 +138,7 @@ def _constants(sheet: Sheet) -> None:
 
 
 def _is_said_once(column: Column, sheet: Sheet) -> bool:
-    digits = f"{sheet.numbers(column)[0]:.15g}".replace(".", "").strip("0")
-    return column.role in ANSWERING and len(digits) > _FEWEST_DIGITS
+    return column.role in ANSWERING and bool((number := sheet.numbers(column)[0]) != float(f"{number:.3g}"))
 
 
 def _clocks(sheet: Sheet) -> None:
