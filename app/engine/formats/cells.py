@@ -30,7 +30,7 @@ from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, unit_of, words_of
+from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -135,8 +135,8 @@ def read_cells(path: Path) -> Table:
     text = read_text(path)
     known = _of_metrics(text, path)
     if path.suffix.lower() not in _TABLES:  # of which cells may hold anything
-        tables = (_of_markdown, _of_printed, _of_pairs, _of_amounts)
-        known = known or next((table for read in tables if (table := read(text, path)) is not None), None)
+        readers = (_of_markdown, _of_printed, _of_ollama, _of_pairs, _of_amounts)
+        known = known or next(filter(None, (read(text, path) for read in readers)), None)
     return known or _with_units_of_remarks(_of_arranged(parse_columns(text, str(path)), path), text)
 
 
@@ -210,8 +210,7 @@ def _that_counts(numbers: Sequence[str]) -> str:
 
 def _heading_of(kind: str) -> str:
     """'energy (kJ)' for 'kJ'; what says itself what it is stays as it is."""
-    quantity = unit_of(f"({kind})")[0]
-    return f"{quantity} ({kind})" if quantity else kind
+    return f"{UNITS[kind.lower()][0]} ({kind})" if kind.lower() in UNITS else kind
 
 
 def _follows(cells: Sequence[str], kinds: Sequence[str]) -> bool:
@@ -349,6 +348,15 @@ def _of_amounts(text: str, path: Path) -> Table | None:
 @functools.cache
 def _says_what_it_is(unit: str) -> bool:
     return unit != "ops" and by_itself(f"measured ({unit})", np.array([0.5, 1.5])).role in ANSWERING
+
+
+def _of_ollama(text: str, path: Path) -> Table | None:
+    """A table with a row for each rate that ollama printed, by the model named above it; None without one."""
+    rows, model = list[dict[str, object]](), ""
+    for named, rate in PATTERNS["ollama"].findall(text):
+        model = named or model
+        rows += [{"model": model, "tokens_per_s": float(rate)}] if model and rate else []
+    return _of_objects(path, "rate", rows) if rows else None
 
 
 def _metrics(text: str) -> Iterator[tuple[str, object]]:

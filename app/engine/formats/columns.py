@@ -32,6 +32,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
+_STAMP = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _THOUSANDS_BY_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
@@ -157,11 +158,15 @@ def _spaced(lines: list[str]) -> list[str]:
 
 
 def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind."""
+    """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind.
+
+    A stamp beside a number is no heading either.
+    """
     numbers = [float(cell) for cell in first if _is_number(cell)]
     alike = [_is_number(cell) for cell in first] == [_is_number(cell) for cell in second]
     in_order = sorted(numbers) in (numbers, numbers[::-1])
-    return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
+    stamped = any(map(_STAMP.match, map(str.strip, first)))
+    return len(first) > 1 and (len(numbers) == len(first) or (alike and (bool(numbers and stamped) or not in_order)))
 
 
 def _with_units_below(header: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], bool]:

@@ -187,8 +187,8 @@ def _rivals(sheet: Sheet, role: Role) -> None:
 
 
 def _stem(column: Column) -> str:
-    """The words of a heading but for units and statistics."""
-    plain = re.sub(r"[(\[].*", "", column.heading)
+    """The words of a heading but for units and statistics, such as percentiles behind or before a name."""
+    plain = re.sub(r"[(\[].*|^p\d+_(?=\w+_)|(?<=[a-z])_p\d+(?=_)", "", column.heading)
     return " ".join(word for word in words_of(plain) if word not in STATISTICS and word not in UNITS)
 
 

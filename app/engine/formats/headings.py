@@ -441,6 +441,8 @@ def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> t
     """The role of a time by itself, and why."""
     if PATTERNS["of_many"].search(words):
         return Role.FIGURE, "time of several at once, by its name"
+    if kinds & HEADINGS["beside"] and finite.min(initial=0) < 0:
+        return Role.FIGURE, "a difference: some are negative"
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & WORDS["overhead"]:
@@ -471,10 +473,11 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     present = [value for value in values if value]
     plain, kinds = re.sub(r"[^a-z0-9]+", " ", heading.lower()).strip(), frozenset(words_of(heading))
     names = _CHOSEN - {"variant"} if len(set(present)) < len(values) else _CHOSEN
-    ran = {plain, lower} & HEADINGS["kernel"] or (plain in ("phase", "stage") and "warm" not in "".join(values).lower())
+    ran = {plain, lower} & HEADINGS["kernel"] or _names_stage_or_request(plain, kinds, present)
     alone = len(set(present)) == len(values) or (2 * len(set(present)) > len(values) > _FEW)
     counted = PATTERNS["counted"].search(plain) or (len(present) > 2 and alone)
-    ran_there = any(_cells_are(kind, present) for kind in ("models", "programs", "datasets"))
+    own = _own_parts(present) if heading == "key" else present  # of JSON: what all keys say tells none apart
+    ran_there = any(_cells_are(kind, own) for kind in ("models", "programs", "datasets"))
     by_heading = bool(kinds & WORDS["chosen_in_texts"]) and not counted
     known = _by_rules(
         heading,
@@ -503,6 +506,19 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )
     return known or Column(heading, Role.PARAMETER, why=COME_AGAIN)
+
+
+def _names_stage_or_request(plain: str, kinds: frozenset[str], cells: Sequence[str]) -> bool:
+    named = "id" in kinds and kinds & (WORDS["asked"] | WORDS["material"]) - {"id"} and cells
+    stage = plain in ("phase", "stage") and "warm" not in "".join(cells).lower()
+    return stage or bool(named and all(map(PATTERNS["words"].fullmatch, cells)))
+
+
+def _own_parts(cells: Sequence[str]) -> list[str]:
+    """Cells of words between signs without the words that all of them have."""
+    words = [re.split("[^A-Za-z0-9.]+", cell) for cell in cells]
+    shared = frozenset.intersection(*map(frozenset, words)) if words else frozenset()
+    return ["_".join(word for word in each if word not in shared) for each in words]
 
 
 def _cells_are(kind: str, cells: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Final
 
 import numpy as np
@@ -47,6 +47,7 @@ _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart
 _LARGEST_SPACE: Final = 2**62  # configurations
 _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger units
+_MOST_ALIKE: Final = 0.8  # share of the rows
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
 _GROWN: Final = 4.0  # ratio of the largest to the least amount of work
 _SLOPE, _IN_STEP = 0.7, 0.95  # of the logarithms of times over those of amounts, and their correlation
@@ -68,6 +69,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
         In the table's order.
     """
     sheet = Sheet(cells, given or {})
+    _same_names(sheet)
     for judge in (_latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time, _amounts):
         judge(sheet)
     for judge in (_voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
@@ -96,6 +98,24 @@ def listing_of(columns: Sequence[Column]) -> Listing:
     return Listing("", ("column", "is", "unit", "because"), rows)
 
 
+def _same_names(sheet: Sheet) -> None:
+    """Names that say one to one what shorter ones say, as those of files do, tell no more.
+
+    What stands around a choice in a name must be the same: else it is of several things that ran.
+    """
+    texts = [column for column in sheet.open(Role.KERNEL, Role.PARAMETER) if sheet.texts(column) is not None]
+    for column, other in product([column for column in texts if column.role is Role.KERNEL], texts):
+        pairs = [*zip(sheet.texts(column) or (), sheet.texts(other) or (), strict=True)]
+        counts = {sheet.distinct(each) for each in ([column], [other], [column, other])}
+        if sum(len(one) - len(two) for one, two in pairs) > 0 and len(counts) == 1 < min(counts):
+            around = Counter(one.replace(two, "\0") for one, two in pairs if two and two in one)
+            words = [[{*re.findall("[a-z]{3,}", name.lower())} for name in pair] for pair in pairs]
+            alike = sum(2 * len(one & two) > len(two) for one, two in words) if other.role is Role.KERNEL else 0
+            if max(alike, *around.values(), 0) >= _MOST_ALIKE * len(pairs):
+                sheet.change([column], Role.UNUSED, f"says what '{other.heading}' says")
+                return
+
+
 def _latencies(sheet: Sheet) -> None:
     """Where nothing is served, a latency is the time of the work."""
     served = any(column.words & WORDS["service"] for column in sheet.columns)
@@ -104,13 +124,21 @@ def _latencies(sheet: Sheet) -> None:
 
 
 def _constants(sheet: Sheet) -> None:
-    """A figure or clock that is the same in all rows is of something else where another one of its role differs."""
+    """A figure or clock that is the same in all rows is of something else where another one of its role differs.
+
+    In a few rows it may be so by chance, unless it has four digits, as one that is said once for all of them.
+    """
     for role in (*ANSWERING, Role.GRAPHICS_CLOCK):
         alike = sheet.open(role)
         differ = [column for column in alike if sheet.distinct([column]) > 1]
-        if differ and sheet.rows >= _MANY:
-            same = (column for column in alike if column not in differ and not column.words & WORDS["stages"])
+        if differ:
+            alike = [c for c in alike if c not in differ and (sheet.rows >= _MANY or _is_said_once(c, sheet))]
+            same = (column for column in alike if not column.words & WORDS["stages"])
             sheet.change(same, Role.UNUSED, f"the same in all rows, beside '{differ[0].heading}'")
+
+
+def _is_said_once(column: Column, sheet: Sheet) -> bool:
+    return column.role in ANSWERING and bool((number := sheet.numbers(column)[0]) != float(f"{number:.3g}"))
 
 
 def _clocks(sheet: Sheet) -> None:
@@ -202,10 +230,12 @@ def _voltages(sheet: Sheet) -> None:
 def _amounts(sheet: Sheet) -> None:
     """How much was worked on tells rows apart that must not be compared; in a single size it is a constant."""
     tokens = any(c.words & {"tok", "token", "tokens", "tps"} for c in sheet.of(Role.THROUGHPUT))
-    batches = [c for c in sheet.columns if "batch" in c.words and c.words <= {"batch", "size", "bs"}]
-    beside = any(column not in batches for column in sheet.varying())
-    if beside and not sheet.of(Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY):  # the time of a larger batch
-        sheet.change(batches, Role.WORK, WORKED_ON)
+    of_service = {bool(c.words & (WORDS["latency"] | {"p"})) for c in sheet.of(Role.TIME, Role.LATENCY)} == {True}
+    at_once = WORDS["at_once"] if of_service else frozenset(("batch",))
+    loads = [c for c in sheet.columns if c.words & at_once and c.words <= at_once | {"size", "bs", "num"}]
+    beside = any(column not in loads for column in sheet.varying())
+    if beside and not sheet.of(Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY):  # times of larger ones
+        sheet.change(loads, Role.WORK, WORKED_ON)
     sides = [c for c in sheet.columns if c.heading.lower() in ("width", "height") and c.heading not in sheet.given]
     sheet.change(sides if len(sides) == 2 else (), Role.WORK, WORKED_ON)
     works = sheet.of(Role.WORK)

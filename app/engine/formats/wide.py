@@ -87,7 +87,8 @@ def _turned(columns: Columns, first: str, others: list[str]) -> Columns:
 
 def _settings_across(columns: Columns, first: str, others: list[str]) -> Columns:
     """Arrange settings across, of which nothing says what is in the cells, as a row for each cell."""
-    if len(others) < _LEAST_CLOCKS or not all(map(columns.is_numeric, others)) or columns.is_numeric(first):
+    nameless = others[:1] == ["column 2"]  # without headings, of which each may be another quantity
+    if nameless or len(others) < _LEAST_CLOCKS or not all(map(columns.is_numeric, others)) or columns.is_numeric(first):
         return columns
     names = [name for name in columns.cells[first] for _ in others]
     values = [cell for row in zip(*map(columns.cells.__getitem__, others), strict=True) for cell in row]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.errors import InputError
 from app.cli import main
 from app.engine.formats.any_table import read_table
 from app.engine.formats.columns import parse_columns
@@ -271,3 +272,107 @@ def test_sections_of_a_document_that_name_what_ran_are_other_work(tmp_path: Path
     table = "| clk | ms |\n|-|-|\n| 510 | {0} |\n| 900 | {1} |\n"
     text = f"## GEMM\n{table.format(26.8, 15.1)}\n## Softmax\n{table.format(1.2, 0.9)}"
     assert {m.configuration["kernel"] for m in read(tmp_path, text, "table.md").measurements()} == {"GEMM", "Softmax"}
+
+
+# --- of a second reading of other people's files ----------------------------------------------------------------------
+
+
+def test_a_first_row_with_a_stamp_and_a_number_is_no_heading(tmp_path: Path) -> None:
+    rows = [f"2025-06-10T17:49:{s}.64,{m},cpu,{ms}" for s, m, ms in ((51, "conv", 11.86), (52, "vit", 62.4))]
+    with pytest.raises(InputError, match="'column 4' may be a throughput"):
+        read(tmp_path, "\n".join(rows) + "\n")
+
+
+def test_numbers_without_headings_are_no_settings_across(tmp_path: Path) -> None:
+    rows = [
+        f"2026-02-20T07:59:{s}.03,{0.6 + s / 99},{4.5 + s / 70},{15.8 + s / 30},{6.5 + s / 9}" for s in (14, 25, 36)
+    ]
+    with pytest.raises(InputError, match="'column 2' or 'column 3' or 'column 4' or 'column 5' may be"):
+        read(tmp_path, "\n".join(rows) + "\n")
+
+
+def test_a_long_table_of_statistics_is_turned_though_some_of_them_are_texts(tmp_path: Path) -> None:
+    text = "scheme,stat,value\nsetup,cpu,M5\nsetup,requests,1000\n"
+    text += "".join(
+        f"{scheme},{stat},{ms}\n"
+        for scheme, times in (("two_stage", (5.23, 7.05, 12.83)), ("fallback", (0.67, 0.84, 1.06)))
+        for stat, ms in zip(("client_p50_ms", "client_mean_ms", "client_p90_ms"), times, strict=True)
+    )
+    recording = read(tmp_path, text)
+    known = {m.configuration["scheme"]: m.values["time_s"] for m in recording.measurements() if "time_s" in m.values}
+    assert known == pytest.approx({"two_stage": 7.05e-3, "fallback": 0.84e-3}) or known == pytest.approx(
+        {"two_stage": 5.23e-3, "fallback": 0.67e-3}
+    )
+
+
+@pytest.mark.parametrize("heading", ["case_id", "prompt_id", "scenario_id"])
+def test_requests_with_names_are_not_repeats_of_one(tmp_path: Path, heading: str) -> None:
+    names, rates = ("general_hello", "code_python", "reasoning_steps"), (100.1, 168.4, 187.5)
+    text = columns(f"{heading},ok,latency_ms,tokens_per_second", names, [True] * 3, (19.9, 11.9, 10.7), rates)
+    recording = read(tmp_path, text)
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {*names}
+
+
+def test_numbered_requests_stay_requests_of_one_run(tmp_path: Path) -> None:
+    text = columns(
+        "prompt_id,latency_ms,tokens_per_second", ("p_1", "p_2", "p_3"), (19.9, 11.9, 10.7), (100.1, 168.4, 187.5)
+    )
+    assert {m.configuration["run"] for m in read(tmp_path, text).measurements()} == {"table"}
+
+
+def test_a_difference_is_not_the_time_and_a_negative_one_is_no_failure(tmp_path: Path) -> None:
+    rows = [
+        (gateway, load, p99 - base, p99, base)
+        for load, base, each in ((1, 22.17, (23.45, 31.08)), (4, 24.4, (25.95, 49.8)), (16, 31.86, (31.78, 90.1)))
+        for gateway, p99 in zip(("rust", "python"), each, strict=True)
+    ]
+    heads = "gateway,concurrency,p99_overhead_ms,gateway_p99_ms,baseline_p99_ms"
+    recording = read(tmp_path, text := columns(heads, *zip(*rows, strict=True)))
+    assert not asked(text)
+    assert judged(text)["p99_overhead_ms"] is Role.FIGURE
+    assert all(m.values["time_s"] == pytest.approx(m.values["gateway_p99_ms"] / 1e3) for m in recording.measurements())
+    assert {m.state.value for m in recording.measurements()} == {"ok"}
+    assert {m.configuration["kernel"] for m in recording.measurements()} == {f"concurrency {n}" for n in (1, 4, 16)}
+    assert {m.configuration["gateway"] for m in recording.measurements()} == {"rust", "python"}
+
+
+def test_a_figure_of_the_whole_file_is_not_that_of_each_row(tmp_path: Path) -> None:
+    runs = {
+        f"gsm8k__qwen3:4b__{mode}": {"accuracy": 0.6, "correct": right, "mean_time_seconds": s, "output_chars": out}
+        for mode, right, s, out in (("off", 4, 196.27, 1329), ("medium", 3, 79.18, 351), ("hard", 3, 491.94, 2208))
+    }
+    for named in (runs, {name.rpartition("__")[2]: run for name, run in runs.items()}):
+        recording = read(tmp_path, json.dumps({"total_time_seconds": 3837.01, "runs": named}), "runs.json")
+        fastest = min(recording.measurements(), key=lambda m: m.values["time_s"])
+        assert fastest.values["time_s"] == pytest.approx(79.18)
+        assert [*fastest.configuration] == ["key"]
+        assert str(fastest.configuration["key"]).endswith("medium")
+
+
+def test_a_path_that_says_a_name_again_is_not_joined_with_it(tmp_path: Path) -> None:
+    names = ("Qwen3-1.7B-Q4", "Qwen3-4B-Q4", "SmolLM3-3B-Q4")
+    paths = [f"models/gguf/{name}.gguf" for name in names]
+    text = columns("label,gguf,avg_decode_tps,avg_total_s", names, paths, (10.47, 5.1, 7.49), (58.4, 140.8, 37.5))
+    recording = read(tmp_path, text)
+    assert [*recording.measurements()[0].configuration.values()] == ["Qwen3-1.7B-Q4"]
+    assert recording.objective.goal.name == "avg_decode_tps"  # the answers are of other lengths
+    assert not [note for note in recording.notes if "not certain" in note]
+
+
+def test_a_name_that_ends_with_the_choice_says_no_more_than_it(tmp_path: Path) -> None:
+    tiles = ("bm64_bn256_w8", "bm64_bn128_w4", "bm128_bn256_w8", "bm32_bn32_w1")
+    text = columns(
+        "kernel_id,tile,runtime_ms", [f"gfx1151_int8_nn_{tile}" for tile in tiles], tiles, (5.2, 5.3, 13.6, 48.6)
+    )
+    assert [*read(tmp_path, text).measurements()[0].configuration] == ["tile"]
+    mixed = text.replace("gfx1151_int8_nn_bm64_", "softmax_bm64_")
+    assert "kernel" in read(tmp_path, mixed).measurements()[0].configuration
+
+
+def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: Path) -> None:
+    text = "os_version: Debian\neval rate:   1.5 tokens/s\n"
+    for model, rates in (("mistral:7b", (67.11, 66.61)), ("phi4:14b", (32.77, 32.8))):
+        text += f"model_name =    {model}\n"
+        text += "".join(f"prompt = Bake a cake, with eggs.\neval rate:   {rate} tokens/s\n" for rate in rates)
+    found = {(m.configuration["kernel"], m.values["tokens/s"]) for m in read(tmp_path, text, "out.md").measurements()}
+    assert found == {("mistral:7b", 67.11), ("mistral:7b", 66.61), ("phi4:14b", 32.77), ("phi4:14b", 32.8)}
