@@ -76,7 +76,6 @@ SETTING_OF: Final = {
 
 BASE_UNIT: Final = {"time": "s", "energy": "J", "power": "W", "clock": "MHz", "voltage": "mV", "temperature": "°C"}
 _BRACKETED: Final = re.compile(r"\s*[\[(<{]([^\[\]()<>{}]{1,14})[\])>}]\s*$")
-_WORD: Final = re.compile(r"[munpkMGµ](?:Wh|J|W|V)(?![A-Za-z])|[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+|[0-9]+|%|°C")
 
 _LIMIT, _OBSERVED, MEANS, _CHOSEN = (WORDS[kind] for kind in ("limit", "observed", "means", "chosen"))
 EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "product"))
@@ -140,7 +139,7 @@ def words_of(heading: str) -> list[str]:
         In their order, units among them.
     """
     parted = PATTERNS["compound"].sub(lambda found: f" {found[0]} ", heading.replace("Hz", "hz").replace("hz", "hz "))
-    return [word.lower() for word in _WORD.findall(parted)]
+    return [word.lower() for word in PATTERNS["word"].findall(parted)]
 
 
 def unit_of(heading: str) -> tuple[str, float]:
@@ -164,12 +163,13 @@ def unit_of(heading: str) -> tuple[str, float]:
     if bracketed and bracketed[1].strip().lower() in UNITS:
         return UNITS[bracketed[1].strip().lower()]
     words = words_of(_BRACKETED.sub("", heading) if bracketed else heading)
-    if words[1:] and words[-1] == "h" and {*words} & (TIME_WORDS | {"wall"}):
-        return UNITS["h"]
+    if words[1:] and words[-1] in ("h", "ps") and {*words} & (TIME_WORDS | {"wall"}):
+        return UNITS[words[-1]]
     if len(words) > 1 or (words and len(words[0]) > 1):
+        units = UNITS.keys() - {"min", "h", "ps"}  # 'min' is a minimum, 'h' a height, and 'ps' a number of servers
         for word in reversed(words):
-            if word in UNITS and word not in ("min", "h") and (word[1:] or word == "%" or _is_a_unit(heading, words)):
-                return UNITS[word]  # 'min' is a minimum, and 'h' a height
+            if word in units and (word[1:] or word == "%" or _is_a_unit(heading, words)):
+                return UNITS[word]
     return UNITS["%"] if "%" in heading else ("", 1.0)
 
 
@@ -281,7 +281,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
         (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
         (kinds & WORDS["quality"], Role.FIGURE, "how good what came out is, by its name"),
-        (quantity == "size" and kinds & _MEMORY and not named, Role.FIGURE, "memory by its name"),
+        (quantity == "size" and kinds & (_MEMORY | WORDS["model"]) and not named, Role.FIGURE, "memory by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -315,14 +315,19 @@ def _kept_apart(table: Table, said: TableColumns) -> tuple[list[Column], list[Co
     works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
     each_another = len(set(joined(table, apart))) == len(table)
     if works and len(works) < len(apart) and each_another:  # compared is the same amount
-        models = [c for c in apart if c not in works and c.words & WORDS["model"]]  # which some choose from
-        return works, [replace(column, candidates=(Role.PARAMETER, Role.KERNEL)) for column in models]
+        return works, _asked((c for c in apart if c.words & WORDS["model"]), works)  # which some choose from
     others = [column for column in apart if column.role is not Role.KERNEL]
     if _are_same_operations(table, others, said):
-        return others, []
+        return others, _asked(apart, others)
     if len(apart) > 1 and not works and each_another:  # what may be compared, a reader of their names knows
         return [replace(column, candidates=(Role.KERNEL, Role.PARAMETER)) for column in apart], []
     return apart, []
+
+
+def _asked(apart: Iterable[Column], left: Sequence[Column]) -> list[Column]:
+    """The columns but for some, as a question whether their rows can be compared; of kernels a note says it."""
+    asked = (column for column in apart if column not in left and column.heading.lower() not in KERNELS)
+    return [replace(column, candidates=(Role.PARAMETER, Role.KERNEL)) for column in asked]
 
 
 def _are_same_operations(table: Table, others: Sequence[Column], said: TableColumns) -> bool:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby, product
+from itertools import combinations, groupby, product
 from typing import Final
 
 import numpy as np
@@ -40,7 +40,7 @@ from .headings import (
     is_geometric,
     over,
 )
-from .sheet import FEWEST, SAME_TIME, SCATTER, Sheet, main_column
+from .sheet import FEWEST, SAME_TIME, SCATTER, SUM_OF_PARTS, Sheet, is_sum, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
@@ -50,6 +50,7 @@ _COUNTED_FROM: Final = 1e5  # operations; a speed of so many is given in larger 
 _MOST_ALIKE: Final = 0.8  # share of the rows
 _MANY: Final = 6  # rows in which a figure that was measured is not the same
 _GROWN: Final = 4.0  # ratio of the largest to the least amount of work
+_MOST_PARTS: Final = 20  # times of which sums are looked for
 _SLOPE, _IN_STEP = 0.7, 0.95  # of the logarithms of times over those of amounts, and their correlation
 
 
@@ -70,9 +71,9 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     """
     sheet = Sheet(cells, given or {})
     _same_names(sheet)
-    for judge in (_latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time, _amounts):
+    for judge in (_latencies, _sums, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time):
         judge(sheet)
-    for judge in (_voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_amounts, _voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -121,6 +122,17 @@ def _latencies(sheet: Sheet) -> None:
     served = any(column.words & WORDS["service"] for column in sheet.columns)
     if not sheet.of(Role.TIME):
         sheet.change((c for c in sheet.of(Role.LATENCY) if not served or "total" in c.words), Role.TIME)
+
+
+def _sums(sheet: Sheet) -> None:
+    """A time that is the sum of two or more that stand together is of all of the work, and they are its parts."""
+    times = sheet.open(Role.TIME)
+    scaled = {c.heading: sheet.numbers(c) * (1.0 if math.isnan(c.scale) else c.scale) for c in times[:_MOST_PARTS]}
+    for column in times[:_MOST_PARTS]:
+        others = [numbers for heading, numbers in scaled.items() if heading != column.heading]
+        blocks = (others[a:b] for a, b in combinations(range(len(others) + 1), 2) if b - a > 1)
+        if any(is_sum(scaled[column.heading], block) for block in blocks):
+            sheet.put(column, Role.TIME, SUM_OF_PARTS)
 
 
 def _constants(sheet: Sheet) -> None:
@@ -236,8 +248,9 @@ def _amounts(sheet: Sheet) -> None:
     beside = any(column not in loads for column in sheet.varying())
     if beside and not sheet.of(Role.THROUGHPUT, Role.WORK_ENERGY, Role.EFFICIENCY):  # times of larger ones
         sheet.change(loads, Role.WORK, WORKED_ON)
-    sides = [c for c in sheet.columns if c.heading.lower() in ("width", "height") and c.heading not in sheet.given]
-    sheet.change(sides if len(sides) == 2 else (), Role.WORK, WORKED_ON)
+    sides = {column.heading.lower(): column for column in sheet.open(Role.PARAMETER, Role.WORK)}
+    for shape in (text.split() for text in HEADINGS["shapes"] if {*text.split()} <= sides.keys()):
+        sheet.change(map(sides.__getitem__, shape), Role.WORK, WORKED_ON)
     works = sheet.of(Role.WORK)
     serving = any(c.words & ((WORDS["service"] | {"batch"}) - {"token", "tokens"}) for c in sheet.columns)
     asked_of_it = {"context"} | ({"seq", "seqlen", "input", "prompt"} if serving else set())

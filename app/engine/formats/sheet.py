@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...base.vocabulary import HEADINGS, WORDS
+from ...base.vocabulary import HEADINGS, UNITS, WORDS
 from .headings import (
     BASE_UNIT,
     EXTREME,
     SET,
     STATISTICS,
+    TIME_WORDS,
     Cells,
     Column,
     Floats,
@@ -23,6 +24,7 @@ from .headings import (
 )
 
 NAMED: Final = "as named"
+SUM_OF_PARTS: Final = "the sum of other times of the table, in each row"
 _LOOKED_AT: Final = 20_000  # rows by which columns are judged
 FEWEST: Final = 3  # rows in which a relation must hold
 SAME_TIME: Final = 0.02  # share by which runs of one length differ
@@ -92,6 +94,14 @@ class Sheet:
                 self.put(column, role, why)
 
 
+def is_sum(whole: Floats, parts: Sequence[Floats]) -> bool:
+    """Tell whether numbers are the sums of others, each less than they are, in each of several rows."""
+    known = np.array([whole, *parts])
+    known = known[:, np.isfinite(known).all(axis=0)]
+    off = np.abs(known[1:].sum(axis=0) - known[0])
+    return known.shape[1] >= FEWEST and bool((known[1:] < known[0]).all() and (off <= SAME_TIME * known[0]).all())
+
+
 def _as_named(column: Column, role: Role) -> Column:
     """With the role that the user names; its unit is to be found where the heading has none of that quantity."""
     unit = UNIT_OF.get(role, "")
@@ -139,6 +149,10 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
         A mean before an extreme, the whole before a part; else the first.
     """
 
+    columns = list(columns)
+    plain = TIME_WORDS | STATISTICS | UNITS.keys()  # of all of one run; a total may be of many
+    plain |= WORDS["total"] if not any(column.words & WORDS["done"] for column in columns) else set()
+
     def rank(column: Column) -> tuple[bool, ...]:
         words = column.words
         if column.role is Role.THROUGHPUT:
@@ -149,7 +163,8 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
         if column.role is Role.TIME:
             partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"] | WORDS["stages"]))
             partial = bool(words & HEADINGS["beside"]) or ((partial or "per" in words) and "total" not in words)
-            return not column.confirmed, partial, not words & WORDS["whole_run"], not words & WORDS["one_of_many"]
+            of_a_run = not words & WORDS["whole_run"], not words & WORDS["one_of_many"], not words <= plain
+            return not column.confirmed, column.why != SUM_OF_PARTS, partial, *of_a_run
         extreme, partial = bool(words & EXTREME), bool(words & (WORDS["partial"] | HEADINGS["beside"]))
         one = any(map(str.isdigit, words))  # of several boards
         return not column.confirmed, extreme, partial, one, not words & {"gpu", "total", "avg"}

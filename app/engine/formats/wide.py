@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from ...base.text import json_or_none
 from ...base.vocabulary import PATTERNS, WORDS
 from .columns import Columns
 from .entries import as_number
-from .headings import STATISTICS, Floats, Role, by_itself, words_of
+from .headings import STATISTICS, Floats, Role, by_itself, over, words_of
+from .sheet import SAME_TIME, is_sum
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _LIMIT = re.compile(r"\d{2,4} ?W", re.IGNORECASE)
@@ -113,23 +115,35 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
 
 def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
-    ends: dict[str, dict[str, str]] = {}
-    for heading, values in columns.by_kind().items():
+    ends, kinds = dict[str, dict[str, str]](), columns.by_kind()
+    for heading, values in kinds.items():
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
         if stem and _is_told(end, np.ones(2)):
             ends.setdefault(end, {})[stem] = heading
     sets = [tuple(each) for each in ends.values()]
-    named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1]
+    compared = [tuple(each) for each in ends.values() if _are_compared([*each.values()], kinds)]
+    named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1 or each in compared]
     stems = max(named, key=len, default=())
     across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= {*stems}}
     alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
     of_one = {end: each for end, each in ends.items() if len(each) == 1 and each.keys() <= {*stems}}  # others lack it
-    known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1)
+    known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1 or stems in compared)
     return [*stems], {**across, **of_one} if known else {}
 
 
+def _are_compared(headings: Sequence[str], kinds: Mapping[str, Floats | Sequence[str]]) -> bool:
+    """Tell whether a column holds how many times as fast one is as another, and none is the sum of all."""
+    numbers = {heading: values for heading, values in kinds.items() if isinstance(values, np.ndarray)}
+    beside = [values for heading, values in numbers.items() if WORDS["relative"] & {*words_of(heading)}]
+    times = [numbers[heading] for heading in headings]
+    ratios = (over(one, other) for one, other in permutations(times, 2) if beside)
+    found = any(np.allclose(ratio, each, SAME_TIME, 0, equal_nan=True) for ratio in ratios for each in beside)
+    return found and not any(is_sum(values, times) for values in numbers.values())
+
+
 def _is_named(stem: str) -> bool:
-    return bool(WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem))
+    whole = any(PATTERNS[kind].fullmatch(stem) for kind in ("number_format", "version"))
+    return bool(WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem) or whole)
 
 
 def _board_in(heading: str) -> tuple[str, str]:
@@ -155,7 +169,7 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     words = {*words_of(stem)}
     named = (
         words - _NO_NAME
-        or words <= WORDS["chosen_in_texts"] - WORDS["overhead"]
+        or words <= WORDS["chosen_in_texts"] - WORDS["overhead"] | {"baseline"}
         or PATTERNS["number_format"].fullmatch(stem)
     )
     return (stem, end) if named and not words & STATISTICS else ("", "")

@@ -376,3 +376,81 @@ def test_rates_that_ollama_printed_are_those_of_the_models_above_them(tmp_path: 
         text += "".join(f"prompt = Bake a cake, with eggs.\neval rate:   {rate} tokens/s\n" for rate in rates)
     found = {(m.configuration["kernel"], m.values["tokens/s"]) for m in read(tmp_path, text, "out.md").measurements()}
     assert found == {("mistral:7b", 67.11), ("mistral:7b", 66.61), ("phi4:14b", 32.77), ("phi4:14b", 32.8)}
+
+
+# --- parts and a total, and what is no figure of the work -------------------------------------------------------------
+
+PARTS = ((2.0, 3.0, 4.0, 5.0), (9.0, 6.5, 4.25, 1.5))
+SUMS = (11.0, 9.5, 8.25, 6.5)
+
+
+@pytest.mark.parametrize("heads", ["conv1_ms,conv2_ms,total_ms", "h2d_ms,kernel_ms,all_ms", "a_ms,b_ms,time_ms"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_time_that_is_the_sum_of_others_is_that_of_the_work(tmp_path: Path, heads: str, first: bool) -> None:
+    *parts, total = heads.split(",")
+    names = ",".join([total, *parts] if first else [*parts, total])
+    cells = [SUMS, *PARTS] if first else [*PARTS, SUMS]
+    recording = read(tmp_path, columns(f"variant,{names}", "abcd", *cells))
+    assert [m.values["time_s"] for m in recording.in_file_order()] == pytest.approx([s / 1e3 for s in SUMS])
+    assert asked(columns(f"variant,{names}", "abcd", *cells)) == []
+
+
+@pytest.mark.parametrize("total", ["total_ms", "e2e_ms", "overall_ms", "time_ms"])
+def test_a_total_counts_before_a_part_though_other_parts_are_not_there(tmp_path: Path, total: str) -> None:
+    recording = read(tmp_path, columns(f"variant,conv1_ms,{total}", "abcd", PARTS[0], SUMS))
+    assert best(recording, "time_s", "variant") == "a"
+    assert next(iter(recording.in_file_order())).values["time_s"] == pytest.approx(11e-3)
+
+
+def test_a_total_of_different_numbers_of_iterations_does_not_count(tmp_path: Path) -> None:
+    times, counts = (5.0, 4.0, 3.0, 2.0), (10, 20, 40, 80)
+    totals = tuple(time * count for time, count in zip(times, counts, strict=True))
+    recording = read(tmp_path, columns("variant,iters,gpu_ms,total_ms", "abcd", counts, times, totals))
+    fastest = min(recording.measurements(), key=lambda m: m.values["time_s"])
+    assert fastest.configuration["variant"] == "d"
+
+
+@pytest.mark.parametrize("shape", ["N,H,W,C", "n,h,w,c", "batch,H,W,C"])
+def test_the_sides_of_a_tensor_together_are_how_much_was_worked_on(shape: str) -> None:
+    rows = [(n, side, side, channels) for n, side, channels in ((1, 56, 64), (8, 56, 128), (8, 28, 512), (8, 112, 128))]
+    text = columns(f"{shape},cudnn_ms", *zip(*rows, strict=True), (0.0164, 0.1004, 0.0979, 0.2899))
+    assert {role for name, role in judged(text).items() if name in shape.split(",")} == {Role.WORK}
+
+
+@pytest.mark.parametrize("other", ["D", "dim", "dimensions"])
+def test_a_dimension_beside_a_number_is_how_much_was_worked_on(tmp_path: Path, other: str) -> None:
+    rows = [(n, d, seed) for n in (256, 1024) for d in (10, 30, 100) for seed in (1, 2)]
+    times = [n * d / 1e3 + seed / 10 for n, d, seed in rows]
+    rates = [n * d / time for (n, d, _), time in zip(rows, times, strict=True)]
+    text = columns(f"N,{other},seed,total_ms,gflops", *zip(*rows, strict=True), times, rates)
+    assert {judged(text)[name] for name in ("N", other)} == {Role.WORK}
+
+
+@pytest.mark.parametrize("heading", ["gbps", "GBps", "Gbps"])
+def test_gigabytes_per_second_alone_are_a_rate(tmp_path: Path, heading: str) -> None:
+    recording = read(tmp_path, columns(f"backend,{heading}", ("scalar", "avx2", "cuda"), (135.43, 140.5, 38.68)))
+    goal = recording.objective.goal
+    assert goal.maximise
+    assert best(recording, goal.name, "backend") == "avx2"
+
+
+def test_picoseconds_are_a_time_and_what_serves_parameters_is_none(tmp_path: Path) -> None:
+    recording = read(tmp_path, columns("backend,Mean (ps)", ("a", "b"), (79806640, 328354687)))
+    assert [m.values["time_s"] for m in recording.in_file_order()] == pytest.approx([79.80664e-6, 328.354687e-6])
+    assert judged(columns("n_ps,time_s", (1, 2, 4), (3.5, 2.5, 1.5)))["n_ps"] is not Role.TIME
+
+
+@pytest.mark.parametrize("heading", ["ollama_model_gb", "model_size_gb"])
+def test_the_size_of_a_model_in_memory_is_no_amount_of_work(heading: str) -> None:
+    sizes = (3.69, 3.69, 1.09, 1.09, 3.69, 3.69)
+    text = columns(f"concurrency,tokens_per_s,{heading}", (1, 2) * 3, (14.2, 14.3, 13.9, 14.5, 14.4, 14.1), sizes)
+    assert judged(text)[heading] is Role.FIGURE
+    assert asked(text) == []
+
+
+def test_slack_and_period_of_a_circuit_are_no_times_of_work() -> None:
+    slack = (0.0762, 0.065, 0.0754, 0.081)
+    text = columns(
+        "hold_ws_ns,period_ns,power_w,tns_ns,wns_ns", slack, (6, 7, 8, 10), (0.043, 0.036, 0.033, 0.026), *(slack,) * 2
+    )
+    assert Role.TIME not in judged(text).values()

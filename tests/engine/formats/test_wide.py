@@ -105,3 +105,31 @@ build: 34ce48d97 (7356)
         ("BOTH", 1, 1768.4),
     ]
     assert [row["t/s"] for row in rows_of(tmp_path / "one.md", table.format(198.1, 279.5))] == [198.1, 279.5]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        "cudnn_ms,v0_ms,v1_ms",
+        "fp32_ms,fp16_ms,int8_ms",
+        "old_ms,mid_ms,new_ms,new_vs_old",
+        "baseline_ms,opt_ms,ours_ms,speedup",
+        "ref_ms,first_try_ms,second_try_ms,ratio",
+    ],
+)
+def test_times_under_any_names_are_compared_where_names_or_ratios_of_them_say_so(tmp_path: Path, heads: str) -> None:
+    names = heads.split(",")
+    cells = [(16.4, 4.25, 14.4), (10.0, 46.2, 14.4), (29.0, 14.3, 5.75)]
+    rows = [(size, *row, *(row[2] / row[0] for _ in names[3:])) for size, row in zip((56, 64, 128), cells, strict=True)]
+    text = "\n".join([f"size,{heads}", *(",".join(map(str, row)) for row in rows)])
+    found = rows_of(tmp_path / "kernels.csv", text)
+    assert len(found) == 9
+    assert {row["implementation"] for row in found} == {name.removesuffix("_ms") for name in names[:3]}
+
+
+@pytest.mark.parametrize("ratio", ["conv2_over_conv1", "ratio"])
+def test_parts_of_a_total_are_not_compared(tmp_path: Path, ratio: str) -> None:
+    rows = [(variant, a, b, a + b, b / a) for variant, a, b in (("x", 2.0, 9.0), ("y", 3.0, 6.5), ("z", 4.0, 4.25))]
+    lines = [f"variant,conv1_ms,conv2_ms,total_ms,{ratio}", *(",".join(map(str, row)) for row in rows)]
+    found = rows_of(tmp_path / "kernels.csv", "\n".join(lines))
+    assert [row["time_s"] for row in found] == pytest.approx([0.011, 0.0095, 0.00825])
