@@ -48,6 +48,9 @@ _POWER_OF_TEN: Final = re.compile(r"(.*[\[(]) *(?:[x×*·] ?)?(?:10 ?(?:\^|\*\*)
 _SCALED: Final = (
     "is taken times the power of ten in its heading: it is not certain, some write there by what it was multiplied"
 )
+_SIDES: Final = (
+    "the times of CPU and GPU are read as of two that do the same: it is not certain, both may be of one run"
+)
 _DURATION: Final = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")  # days, hours, minutes and seconds
 _PANEL: Final = re.compile(  # of results, as a benchmark prints it
     r"(?:^=+ ?[^=\n]*\w[^=\n]*=+\n|^=+\n= PERFORMANCE OVERVIEW *\n=+\n)(.+?)(?:^=+$|\Z)", re.MULTILINE | re.DOTALL
@@ -146,7 +149,9 @@ def _of_arranged(columns: Columns, path: Path) -> Table:
     note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
     named = (note,) * (path.stem in long.cells.keys() - columns.cells.keys())
     scaled = (f"'{name}' {_SCALED}" for name in columns.cells if _POWER_OF_TEN.fullmatch(name))
-    return replace(of_text(long, path), notes=(*named, *scaled))
+    sides = {each.lower() for each in long.cells.get("implementation", ())} >= {"cpu", "gpu"}
+    sides &= "implementation" not in columns.cells and not re.search("speed[-_ ]?up", " ".join(columns.cells), re.I)
+    return replace(of_text(long, path), notes=(*named, *scaled, *(_SIDES,) * sides))
 
 
 def _by_quantity(columns: Columns) -> Columns:

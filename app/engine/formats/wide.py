@@ -10,10 +10,10 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.text import json_or_none
-from ...base.vocabulary import PATTERNS, WORDS
+from ...base.vocabulary import PATTERNS, UNITS, WORDS
 from .columns import Columns
 from .entries import as_number
-from .headings import STATISTICS, Floats, Role, by_itself, words_of
+from .headings import MEANS, STATISTICS, TIME_WORDS, Floats, Role, by_itself, is_geometric, words_of
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _LIMIT = re.compile(r"\d{2,4} ?W", re.IGNORECASE)
@@ -23,6 +23,11 @@ _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIE
 _NO_NAME = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 _MODEL = re.compile(r"([ _-]?\d{3,4}[a-z]*)?([ _-](ti|super|sxm\d?|pcie|laptop|\d+ ?gb)(?![a-z]))*", re.IGNORECASE)
 _VALUE = "value ("  # and its unit
+_AT_NUMBER = re.compile(r"(\D*?)[ _@-]+(\d+(?:\.\d+)?)(?![\d.a-zA-Z])(\D*)")
+_PERCENTILES = {50.0, 75.0, 90.0, 95.0, 99.0, 99.9}
+_SIDE = re.compile(r"(?<![a-z])[cg]pu(?![a-z])", re.IGNORECASE)
+_NO_CHOICE = re.compile(rf"{_SIDE.pattern}|[\d.]+", re.IGNORECASE)  # of an implementation
+_PLAIN_TIME = TIME_WORDS | MEANS | WORDS["whole_run"]
 _UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
 
 
@@ -103,6 +108,7 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
     if not across or not long:
         return columns
     kind = "board" if all(map(PATTERNS["boards"].search, stems)) else "implementation"
+    kind = "column" if all(re.fullmatch(r"[\d.]+", stem) for stem in stems) else kind
     long[kind] = [stem for stem in stems for _ in range(len(columns))]
     for end, each in across.items():
         cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
@@ -112,8 +118,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
 
 def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
-    ends: dict[str, dict[str, str]] = {}
-    for heading, values in columns.by_kind().items():
+    ends = _at_numbers(columns)
+    for heading, values in () if ends else columns.by_kind().items():
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
         if stem and _is_told(end, np.ones(2)):
             ends.setdefault(end, {})[stem] = heading
@@ -124,21 +130,40 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
     alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
     of_one = {end: each for end, each in ends.items() if len(each) == 1 and each.keys() <= {*stems}}  # others lack it
     known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1)
+    taken = {heading for each in (*across.values(), *of_one.values()) for heading in each.values()}
+    if any(map(_NO_CHOICE.fullmatch, stems)):  # then a figure of none of them may be that of all together
+        left = {by_itself(heading, np.ones(2)).role for heading in columns.cells.keys() - taken}
+        known = known and left.isdisjoint((*_TOLD, Role.POWER))
     return [*stems], {**across, **of_one} if known else {}
 
 
+def _at_numbers(columns: Columns) -> dict[str, dict[str, str]]:
+    """By what is in the cells the heading at each number, 'time_1024, time_2048'; empty where these may count runs."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading in filter(columns.is_numeric, columns.cells):
+        found = _AT_NUMBER.fullmatch(heading)
+        if found and not _is_named(heading) and _is_told(left := found[1] + found[3], np.ones(2)):
+            ends.setdefault(left, {})[found[2]] = heading
+    numbers = sorted({float(number) for each in ends.values() for number in each})
+    counted = numbers[:1] in ([0.0], [1.0]) and numbers[-1] - numbers[0] < len(numbers)
+    alike = len({frozenset(each) for each in ends.values()}) == 1 < len(numbers)
+    return ends if alike and not counted and not _PERCENTILES.issuperset(numbers) else {}
+
+
 def _is_named(stem: str) -> bool:
-    return bool(WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem))
+    known = WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem)
+    return bool(known or _NO_CHOICE.fullmatch(stem))
 
 
 def _board_in(heading: str) -> tuple[str, str]:
-    """The board that a heading names, '' for none, and the heading without it."""
-    if (found := PATTERNS["boards"].search(heading)) is None:
+    """The board that a heading names, or 'CPU' or 'GPU' where one of a time does, '' for none; and what is left."""
+    if (found := PATTERNS["boards"].search(heading) or _SIDE.search(heading)) is None:
         return "", heading
     model = _MODEL.match(heading, found.end())
     end = model.end() if model else found.end()
     left = re.sub(r"[(\[]\s*[)\]]", " ", f"{heading[: found.start()]} {heading[end:]}")
-    return heading[found.start() : end], " ".join(left.strip(" _-.").split())
+    other = found.re is _SIDE and {*words_of(left)} - UNITS.keys() - _PLAIN_TIME
+    return "" if other else heading[found.start() : end], " ".join(left.strip(" _-.").split())
 
 
 def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
@@ -150,7 +175,7 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
     stem, _, end = heading.rpartition("_")
-    stem = re.sub("_(time|energy|power|latency)$", "", stem)
+    stem = re.sub("(?i)_(time|energy|power|latency)$", "", stem)
     words = {*words_of(stem)}
     named = (
         words - _NO_NAME
@@ -187,7 +212,8 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
     for what, clock in headings.values():
         by_quantity.setdefault(what, []).append(clock)
     orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
-    enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
+    of_clocks = (len(each) >= _LEAST_CLOCKS and not is_geometric(np.unique(each)) for each in by_quantity.values())
+    enough = all(of_clocks)  # powers of two are sizes
     return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
 
 

@@ -119,7 +119,7 @@ def test_a_limit_of_the_processor_is_a_choice_beside_the_board_s(tmp_path: Path)
             "seq_len,plain_attn_joules,other_attn_joules\n128,3.1e-5,1.5e-5\n512,5e-4,6.2e-5\n2048,8e-3,2.5e-4\n",
             "plain_attn_joules",
         ),
-        ("size,cpu_average_ms,gpu_average_ms\n1,39.6,0.57\n2,38.6,4.48\n3,127.2,38.1\n", "gpu_average_ms"),
+        ("size,cpu_ms,gpu_ms,total_ms\n1,39.6,0.57,41\n2,38.6,4.48,44\n3,127.2,38.1,166\n", "gpu_ms"),
     ],
 )
 def test_times_or_energies_of_two_unknown_things_are_asked_about(tmp_path: Path, text: str, heading: str) -> None:
