@@ -23,11 +23,7 @@ _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIE
 _NO_NAME = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 _MODEL = re.compile(r"([ _-]?\d{3,4}[a-z]*)?([ _-](ti|super|sxm\d?|pcie|laptop|\d+ ?gb)(?![a-z]))*", re.IGNORECASE)
 _VALUE = "value ("  # and its unit
-_AT_NUMBER = re.compile(r"(\D*?)[ _@-]+(\d+(?:\.\d+)?)(?![\d.a-zA-Z])(\D*)")
-_PERCENTILES = {50.0, 75.0, 90.0, 95.0, 99.0, 99.9}
-_SIDE = re.compile(r"(?<![a-z])[cg]pu(?![a-z])", re.IGNORECASE)
-_NO_CHOICE = re.compile(rf"{_SIDE.pattern}|[\d.]+", re.IGNORECASE)  # of an implementation
-_PLAIN_TIME = TIME_WORDS | MEANS | WORDS["whole_run"]
+_AT_NUMBER = re.compile(r"(\D*?)[ _@-]+(?!9[059](?!\d))(\d+(?:\.\d+)?)(?![\d.a-zA-Z])(\D*)")  # and no percentile
 _UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
 
 
@@ -105,7 +101,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
     stems, across = _side_by_side(columns, name)
     taken = {heading for each in across.values() for heading in each.values()}
     long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
-    if not across or not long:
+    beside = {by_itself(heading, np.ones(2)).role for heading in long}  # may be of all of them together
+    if not across or not long or (any(map(PATTERNS["not_named"].search, stems)) and beside & {*_TOLD, Role.POWER}):
         return columns
     kind = "board" if all(map(PATTERNS["boards"].search, stems)) else "implementation"
     kind = "column" if all(re.fullmatch(r"[\d.]+", stem) for stem in stems) else kind
@@ -130,10 +127,6 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
     alone = {*across} <= {name} or any(end.startswith(_VALUE) for end in across)
     of_one = {end: each for end, each in ends.items() if len(each) == 1 and each.keys() <= {*stems}}  # others lack it
     known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1)
-    taken = {heading for each in (*across.values(), *of_one.values()) for heading in each.values()}
-    if any(map(_NO_CHOICE.fullmatch, stems)):  # then a figure of none of them may be that of all together
-        left = {by_itself(heading, np.ones(2)).role for heading in columns.cells.keys() - taken}
-        known = known and left.isdisjoint((*_TOLD, Role.POWER))
     return [*stems], {**across, **of_one} if known else {}
 
 
@@ -145,25 +138,26 @@ def _at_numbers(columns: Columns) -> dict[str, dict[str, str]]:
         if found and not _is_named(heading) and _is_told(left := found[1] + found[3], np.ones(2)):
             ends.setdefault(left, {})[found[2]] = heading
     numbers = sorted({float(number) for each in ends.values() for number in each})
-    counted = numbers[:1] in ([0.0], [1.0]) and numbers[-1] - numbers[0] < len(numbers)
-    alike = len({frozenset(each) for each in ends.values()}) == 1 < len(numbers)
-    return ends if alike and not counted and not _PERCENTILES.issuperset(numbers) else {}
+    counted = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    return ends if len({*map(frozenset, ends.values())}) == 1 < len(numbers) and not counted else {}
 
 
 def _is_named(stem: str) -> bool:
-    known = WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem)
-    return bool(known or _NO_CHOICE.fullmatch(stem))
+    named = any(PATTERNS[kind].search(stem) for kind in ("boards", "not_named"))
+    return named or bool(WORDS["implementation"] & {*words_of(stem)})
 
 
 def _board_in(heading: str) -> tuple[str, str]:
     """The board that a heading names, or 'CPU' or 'GPU' where one of a time does, '' for none; and what is left."""
-    if (found := PATTERNS["boards"].search(heading) or _SIDE.search(heading)) is None:
+    if (found := PATTERNS["boards"].search(heading) or PATTERNS["side"].search(heading)) is None:
         return "", heading
     model = _MODEL.match(heading, found.end())
     end = model.end() if model else found.end()
     left = re.sub(r"[(\[]\s*[)\]]", " ", f"{heading[: found.start()]} {heading[end:]}")
-    other = found.re is _SIDE and {*words_of(left)} - UNITS.keys() - _PLAIN_TIME
-    return "" if other else heading[found.start() : end], " ".join(left.strip(" _-.").split())
+    words = {*words_of(left)} - UNITS.keys() - TIME_WORDS - MEANS - WORDS["whole_run"]
+    return "" if words and found.re is PATTERNS["side"] else heading[found.start() : end], " ".join(
+        left.strip(" _-.").split()
+    )
 
 
 def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
@@ -212,8 +206,8 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
     for what, clock in headings.values():
         by_quantity.setdefault(what, []).append(clock)
     orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
-    of_clocks = (len(each) >= _LEAST_CLOCKS and not is_geometric(np.unique(each)) for each in by_quantity.values())
-    enough = all(of_clocks)  # powers of two are sizes
+    # powers of two are sizes
+    enough = all(len(each) >= _LEAST_CLOCKS and not is_geometric(np.unique(each)) for each in by_quantity.values())
     return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
 
 

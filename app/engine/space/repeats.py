@@ -31,6 +31,7 @@ _NAME = re.compile(  # not in the plural: that is how many there are
 )
 _CERTAIN = re.compile(r"repeat", re.IGNORECASE)
 _CHANGES = 1.5  # ratio of times from one value to another, beyond which the parameter does more than repeat
+_GROW = 0.9  # correlation of the order of times with that of the values
 _ONLY = Parameter("configuration", ("the only one",))  # a space needs a parameter
 _SHOWN = ("time_s", "energy_j", "power_w")
 
@@ -74,7 +75,7 @@ def is_repeat(name: str, values: Sequence[object]) -> bool:
 def repeat_names(table: ResultTable) -> tuple[str, ...]:
     """The parameters of a session that only repeat its configurations.
 
-    One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
+    One of a name that may mean something else, such as `iteration`, must also leave times that do not grow with it.
     """
     results = []
     for parameter in table.space.parameters:
@@ -184,7 +185,9 @@ def _changes_times(table: ResultTable, name: str) -> bool:
     log = np.log(times[usable])
     log = log - (np.bincount(place, weights=log) / np.bincount(place))[place]  # over the mean of its configuration
     levels = [float(np.median(log[values[usable] == value])) for value in np.unique(values[usable])]
-    return max(levels) - min(levels) > math.log(_CHANGES)
+    ranks = np.argsort(np.argsort(levels))  # a first run that warms up is slower, and others scatter
+    grow = len(levels) > 1 and np.corrcoef(ranks, range(len(levels)))[0, 1] > _GROW
+    return bool(grow) and max(levels) - min(levels) > math.log(_CHANGES)
 
 
 def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:

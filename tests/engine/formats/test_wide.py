@@ -72,7 +72,7 @@ def test_times_of_cpu_and_gpu_are_compared_for_each_size(tmp_path: Path, heading
         ("Size 128", "GPU", pytest.approx(18e-6)),
     ]
     notes = " ".join(read_recording(tmp_path / "matmul.csv").notes)
-    assert ("it is not certain, both may be of one run" in notes) is not bool(speedup)
+    assert ("it is not certain, both times may be parts of one run" in notes) is not bool(speedup)
 
 
 def test_times_of_cpu_and_gpu_beside_a_figure_of_both_together_are_parts(tmp_path: Path) -> None:
