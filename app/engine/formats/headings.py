@@ -378,8 +378,8 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
 
 def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
     """Tell whether it is work per time; 'flops' may be an amount, or a share of the peak."""
-    amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
-    counted = "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain)
+    amount = kinds & {"total", "num", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
+    counted = ("flops" in plain or "ops" in kinds) and amount and not re.search(r"ops? ?(/|per) ?s|ops s", plain)
     worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
     taken = re.search(r"(^| )(time|latency|duration|runtime) per ", re.sub(r"[^a-z]+", " ", plain))
     return worked and not (counted or taken or kinds & _LIMIT or {"request", "rate"} <= kinds)

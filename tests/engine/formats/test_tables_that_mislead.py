@@ -282,6 +282,8 @@ def test_operations_that_are_sizes_are_no_rate() -> None:
     for heading in ("ops", "num_ops", "total_ops"):
         roles = judged(columns(f"backend,seq_len,{heading},latency_ms", ("a", "b") * 3, sizes, sizes, times))
         assert roles[heading] in (Role.FIGURE, Role.WORK)
+    assert judged(columns("num_ops,achieved_flops", (1, 2, 64), (3.5, 7.5, 9.5)))["num_ops"] is not Role.THROUGHPUT
+    assert judged(columns("threads,total_ops_s", (1, 2, 4), (3.5, 7.5, 9.5)))["total_ops_s"] is Role.THROUGHPUT
     counted = columns("threads,ops,latency_ms", (1, 2, 4, 8), (16381, 30123, 54126, 91823), (3.6, 3.7, 3.9, 4.4))
     assert judged(counted)["ops"] is Role.THROUGHPUT
 
@@ -339,6 +341,14 @@ def test_a_word_for_what_was_not_set_among_settings_makes_them_texts(tmp_path: P
         rate = next(each for each in found.value_names if each.startswith("tok"))
         assert best(found, rate, heading) == "200"
         assert next(iter(found.in_file_order())).configuration[heading] == word
+
+
+def test_ranges_of_what_was_accepted_are_no_choice() -> None:
+    ranges = ("0.53-0.86", "0.47-0.77", "0.38-0.69", "0.38-0.69")
+    roles = judged(columns("n_max,acceptance,tok_s", (1, 2, 3, 4), ranges, (61.4, 94.2, 135.5, 120.5)))
+    assert roles["acceptance"] is Role.UNUSED
+    roles = judged(columns("n_max,acceptance,tok_s", (1, 2, 3, 4), (0.8, 0.7, 0.6, 0.6), (61.4, 94.2, 135.5, 120.5)))
+    assert roles["acceptance"] is Role.FIGURE
 
 
 def test_a_word_among_figures_is_a_cell_to_correct(tmp_path: Path) -> None:
