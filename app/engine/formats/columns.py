@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.text import cell_text
-from ...base.vocabulary import HEADINGS, UNITS
+from ...base.vocabulary import HEADINGS, PATTERNS, UNITS
 
 Floats = npt.NDArray[np.float64]
 
@@ -157,11 +157,15 @@ def _spaced(lines: list[str]) -> list[str]:
 
 
 def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind."""
+    """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind.
+
+    A fraction with its unit above another one is a cell as well.
+    """
     numbers = [float(cell) for cell in first if _is_number(cell)]
     alike = [_is_number(cell) for cell in first] == [_is_number(cell) for cell in second]
     in_order = sorted(numbers) in (numbers, numbers[::-1])
-    return len(first) > 1 and (len(numbers) == len(first) or (alike and not in_order))
+    fractions = any(all(map(PATTERNS["fraction"].fullmatch, pair)) for pair in zip(first, second, strict=False))
+    return len(first) > 1 and (fractions or len(numbers) == len(first) or (alike and not in_order))
 
 
 def _with_units_below(header: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], bool]:

@@ -128,6 +128,16 @@ def test_times_or_energies_of_two_unknown_things_are_asked_about(tmp_path: Path,
     assert asked == [heading]
 
 
+def test_lines_of_figures_with_their_units_have_no_heading(tmp_path: Path) -> None:
+    text = "naive: 12.31 ms | 10.1 GFLOP/s\n tiled: 2.5 ms | 49.7 GFLOP/s\n cublas: 0.41 ms | 303.1 GFLOP/s\n"
+    read = rows(recording_of(tmp_path / "terminal.txt", text))
+    assert [(row["column 1"], row["column 2 (GFLOP/s)"]) for row in read] == [
+        ("naive: 12.31 ms", 10.1),
+        ("tiled: 2.5 ms", 49.7),
+        ("cublas: 0.41 ms", 303.1),
+    ]
+
+
 def test_a_letter_that_may_be_a_unit_is_none_where_no_board_is_so_hot(tmp_path: Path) -> None:
     text = "block_size,stride_c,time_ms\n32,524288,1.5\n64,1048576,1.25\n128,524288,1.75\n"
     roles = {column.heading: column.role for column in recording_of(tmp_path / "strides.csv", text).columns}
