@@ -116,6 +116,9 @@ def test_a_slow_first_run_and_runs_that_scatter_are_repeats(name: str, factors: 
         values = {"time_s": float(configuration["block"]) * factors[int(configuration[name]) - 1]}
         made.append(Measurement(row, configuration, State.OK, values, source="recorded"))
     assert repeat_names(made) == (name,)
+    found = fold(made)
+    assert found is not None
+    assert ("the first takes " in found.words) is (factors[0] == 6)
 
 
 # --- what is compared -------------------------------------------------------------------------------------------------
