@@ -30,7 +30,7 @@ from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
 from .columns import UNKNOWN, Columns, parse_columns
 from .entries import as_number
-from .headings import ANSWERING, BASE_UNIT, Cells, Role, by_itself, words_of
+from .headings import ANSWERING, BASE_UNIT, COUNTED, SET, Cells, Role, by_itself, words_of
 from .kinds import first_character, is_json_lines
 from .recording import MAXIMUM_ENTRIES
 from .wide import arranged
@@ -50,10 +50,12 @@ _POWER_OF_TEN: Final = re.compile(r"(.*[\[(]) *(?:[x×*·] ?)?(?:10 ?(?:\^|\*\*)
 _SCALED: Final = (
     "is taken times the power of ten in its heading: it is not certain, some write there by what it was multiplied"
 )
+_SIDES: Final = "CPU and GPU are read as doing the same work: it is not certain, both times may be parts of one run"
 _DURATION: Final = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")  # days, hours, minutes and seconds
 _PANEL: Final = re.compile(  # of results, as a benchmark prints it
     r"(?:^=+ ?[^=\n]*\w[^=\n]*=+\n|^=+\n= PERFORMANCE OVERVIEW *\n=+\n)(.+?)(?:^=+$|\Z)", re.MULTILINE | re.DOTALL
 )
+_SETTING: Final = re.compile(r"(?:(?<!\S)--([A-Za-z][\w-]*)[ =]|(\w+)=)((?!-)[\w.+-]*\w)")  # '--batch 8', 'batch=8'
 _PRINTED: Final = re.compile(r"^ *([^:\n]*\w[^:\n]*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 _PAIR: Final = re.compile(  # a name, a value, and its unit
     r"([A-Za-z_][\w./]*)\s*(?:=\s*|:\s*(?=[-+.\d]))([^\s,;|=]+)"
@@ -154,7 +156,9 @@ def _of_arranged(columns: Columns, path: Path) -> Table:
     note = f"no heading says what its cells are: the name of the file says '{path.stem[:80]}'"
     named = (note,) * (path.stem in long.cells.keys() - columns.cells.keys())
     scaled = (f"'{name}' {_SCALED}" for name in columns.cells if _POWER_OF_TEN.fullmatch(name))
-    return replace(of_text(long, path), notes=(*named, *scaled))
+    sides = {each.lower() for each in long.cells.get("implementation", ())} >= {"cpu", "gpu"}
+    sides &= "implementation" not in columns.cells and not re.search("speed[-_ ]?up", " ".join(columns.cells), re.I)
+    return replace(of_text(long, path), notes=(*named, *scaled, *(_SIDES,) * sides))
 
 
 def _by_quantity(columns: Columns) -> Columns:
@@ -294,11 +298,14 @@ def _of_printed(text: str, path: Path) -> Table | None:
     """A table with a row for each panel of results in what was printed, by the settings before it; None without one."""
     panels = [panel for panel in _PANEL.finditer(text) if _PRINTED.search(panel[1])]
     before = [text[end : panel.start()] for end, panel in zip([0, *(p.end() for p in panels)], panels, strict=False)]
-    said = [dict(re.findall(r"(\w+)=([\w.+-]*\w)", words)) for words in before]
-    differ = {name for one in said for name in one if len({each.get(name) for each in said}) > 1}
+    said = [{one or two: value for one, two, value in _SETTING.findall(words)} for words in before]
+    names = {name for one in said for name in one} - WORDS["of_a_process"]
+    differ = {name for name in names if len({each.get(name) for each in said}) > 1}
     settings = [{name: value for name, value in one.items() if name in differ} for one in said]
     rows = [{**one, **dict(_PRINTED.findall(panel[1]))} for one, panel in zip(settings, panels, strict=True)]
-    return _of_objects(path, "panel", rows) if rows else None
+    known = (name for name in differ if all(name in one for one in settings))
+    roles = {name: Role.PARAMETER for name in known if by_itself(name, np.ones(2)).why == COUNTED}  # --num-prompts
+    return replace(_of_objects(path, "panel", rows), roles=roles) if rows else None
 
 
 def _of_pairs(text: str, path: Path) -> Table | None:
@@ -470,9 +477,12 @@ def _has_words(name: str, texts: Sequence[str]) -> bool:
     written = (text for text in texts if text[:1].isalpha() or text[-1:].isalpha())
     words = [text for text in written if text.lower().lstrip("+-") not in UNKNOWN | {"inf", "infinity"}]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
+    if any(map(PATTERNS["unset"].search, words)):  # of a setting
+        numbers = np.array([as_number(json_or_none(text)) for text in texts])
+        return by_itself(name, numbers).role in (*SET, Role.WORK)
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
-    named = named or (words and name.lower() in HEADINGS["board"] | HEADINGS["kernel"])
-    return len(words) > len(set(words)) or (bool(named) and not all(map(NUMBER.fullmatch, texts)))
+    ran = words and name.lower() in HEADINGS["board"] | HEADINGS["kernel"]
+    return len(words) > len(set(words)) or (bool(named or ran) and not all(map(NUMBER.fullmatch, texts)))
 
 
 def _lines(path: Path) -> Iterator[object]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...base.errors import InputError
 from ...base.text import cell_text
-from ...base.vocabulary import HEADINGS, UNITS
+from ...base.vocabulary import HEADINGS, PATTERNS, UNITS
 
 Floats = npt.NDArray[np.float64]
 
@@ -160,13 +160,15 @@ def _spaced(lines: list[str]) -> list[str]:
 def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
     """Tell whether the first row is one of cells: all are numbers, or some in no order above others of their kind.
 
-    A stamp beside a number is no heading either.
+    A stamp beside a number is no heading either, nor is a fraction with its unit above another one.
     """
     numbers = [float(cell) for cell in first if _is_number(cell)]
     alike = [_is_number(cell) for cell in first] == [_is_number(cell) for cell in second]
     in_order = sorted(numbers) in (numbers, numbers[::-1])
     stamped = any(map(_STAMP.match, map(str.strip, first)))
-    return len(first) > 1 and (len(numbers) == len(first) or (alike and (bool(numbers and stamped) or not in_order)))
+    fractions = any(all(map(PATTERNS["fraction"].fullmatch, pair)) for pair in zip(first, second, strict=False))
+    unordered = alike and (bool(numbers and stamped) or not in_order)
+    return len(first) > 1 and (fractions or len(numbers) == len(first) or unordered)
 
 
 def _with_units_below(header: list[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], bool]:

@@ -63,6 +63,7 @@ WORKED_ON: Final = "how much was worked on, by its name"
 NUMBERED: Final = "a number of the row"
 OF_REPEATS: Final = "tells repeats apart"
 COUNTED: Final = "an amount that was counted"
+OF_MEMORY: Final = "memory by its name"
 CHOICE: Final = "a choice by its name"
 SOMEONE_CHOSE: Final = "numbers that someone chose"
 SET: Final = (Role.PARAMETER, Role.GRAPHICS_CLOCK, Role.MEMORY_CLOCK, Role.POWER_LIMIT, Role.CLOCK_OFFSET)
@@ -275,13 +276,15 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         if chosen
         else PATTERNS["of_settings"].match(heading)
     )
+    plain_percentile = not (quantity or _quantity_by_words(kinds, "")) and PATTERNS["percentile"].search(plain)
     return _by_rules(
         heading,
         (kinds & _SPREAD or PATTERNS["spread"].search(plain), Role.UNUSED, "how far another column scatters"),
         (not quantity and PATTERNS["amounts"].fullmatch(plain), Role.FIGURE, COUNTED),
         (kinds & WORDS["relative"], Role.FIGURE, "relative to something by its name"),
         (kinds & WORDS["quality"], Role.FIGURE, "how good what came out is, by its name"),
-        (quantity == "size" and kinds & (_MEMORY | WORDS["model"]) and not named, Role.FIGURE, "memory by its name"),
+        (quantity == "size" and kinds & (_MEMORY | WORDS["model"]) and not named, Role.FIGURE, OF_MEMORY),
+        (plain_percentile, Role.FIGURE, "a percentile by its name"),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
 
@@ -375,8 +378,8 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
 
 def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
     """Tell whether it is work per time; 'flops' may be an amount, or a share of the peak."""
-    amount = kinds & {"total", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
-    counted = "flops" in plain and amount and not re.search(r"flops? ?(/|per) ?s", plain)
+    amount = kinds & {"total", "num", "percentage", "percent", "pct"} or re.search(r"flops? per (?!s)", plain)
+    counted = ("flops" in plain or "ops" in kinds) and amount and not re.search(r"ops? ?(/|per) ?s|ops s", plain)
     worked = any(PATTERNS["per_second"].search(text) or PATTERNS["rate"].search(text) for text in texts)
     taken = re.search(r"(^| )(time|latency|duration|runtime) per ", re.sub(r"[^a-z]+", " ", plain))
     return worked and not (counted or taken or kinds & _LIMIT or {"request", "rate"} <= kinds)
@@ -479,11 +482,13 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
     own = _own_parts(present) if heading == "key" else present  # of JSON: what all keys say tells none apart
     ran_there = any(_cells_are(kind, own) for kind in ("models", "programs", "datasets"))
     by_heading = bool(kinds & WORDS["chosen_in_texts"]) and not counted
+    unset, numbers = any(map(PATTERNS["unset"].search, present)), sum(map(str.isdecimal, present))
     known = _by_rules(
         heading,
         (PATTERNS["stamp"].search(plain), Role.STAMP, _STAMPED),
         (plain in HEADINGS["board"], Role.BOARD, "names the board"),
         (_is_work(plain, heading, np.empty(0)) and not ran, Role.WORK, WORKED_ON),
+        (unset and 2 * numbers > len(present), Role.PARAMETER, CHOSEN_THERE),
         (
             ran and (_name_choices(present) or _differ_in_implementation(present)),
             Role.PARAMETER,

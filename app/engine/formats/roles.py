@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, WORDS
+from ...base.vocabulary import HEADINGS, PATTERNS, REQUESTED, UNITS, WORDS
 from ..results.description import Listing
 from .figures import judge_figures
 from .headings import (
@@ -28,10 +28,12 @@ from .headings import (
     EACH_ITS_OWN,
     EXTREME,
     MEASURED,
+    OF_MEMORY,
     OF_REPEATS,
     RAN_THERE,
     SET,
     SOMEONE_CHOSE,
+    TIME_WORDS,
     WORKED_ON,
     Cells,
     Column,
@@ -71,9 +73,9 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     """
     sheet = Sheet(cells, given or {})
     _same_names(sheet)
-    for judge in (_latencies, _sums, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time):
+    for judge in (_latencies, _sums, _simulated, _constants, _clocks, _powers, _operations, _blocks_of_repeats):
         judge(sheet)
-    for judge in (_amounts, _voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_done_in_a_time, _amounts, _voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -133,6 +135,14 @@ def _sums(sheet: Sheet) -> None:
         blocks = (others[a:b] for a, b in combinations(range(len(others) + 1), 2) if b - a > 1)
         if any(is_sum(scaled[column.heading], block) for block in blocks):
             sheet.put(column, Role.TIME, SUM_OF_PARTS)
+
+
+def _simulated(sheet: Sheet) -> None:
+    """Whole days or hours beside a time in a smaller unit are how much was simulated: they did not pass."""
+    hour = UNITS["h"][1]
+    for column in sheet.open(Role.TIME) if any(column.scale < hour for column in sheet.of(Role.TIME)) else ():
+        if column.scale >= hour and not column.words & TIME_WORDS and not (sheet.numbers(column) % 1).any():
+            sheet.put(column, Role.WORK, WORKED_ON, unit="", scale=1.0)
 
 
 def _constants(sheet: Sheet) -> None:
@@ -211,9 +221,10 @@ def _operations(sheet: Sheet) -> None:
 
 
 def _are_counted(column: Column, values: Floats) -> bool:
-    """Tell whether FLOPs without any other word are whole numbers, too many to be given as a speed."""
+    """Tell whether operations without any other word are too many to be given as a speed, or as even as sizes are."""
+    even = "ops" in column.words and len(np.unique(values)) >= FEWEST and bool((values % 8 == 0).all())
     plain = column.words <= {"flops", "flop", "macs"} and bool((values % 1 == 0).all())
-    return plain and float(values.min(initial=math.inf)) > _COUNTED_FROM
+    return even or (plain and float(values.min(initial=math.inf)) > _COUNTED_FROM)
 
 
 def _blocks_of_repeats(sheet: Sheet) -> None:
@@ -376,7 +387,7 @@ def _follows_from(column: Column, source: Column, sheet: Sheet) -> bool:
 def _other_amounts(sheet: Sheet) -> None:
     """Amounts in round numbers that tell otherwise equal rows apart were chosen: other work, and no repeats."""
     there = sheet.of(*_TELLING)
-    amounts = [c for c in sheet.columns if c.why == COUNTED and _is_round(sheet.numbers(c))]
+    amounts = [c for c in sheet.columns if c.why in (COUNTED, OF_MEMORY) and _is_round(sheet.numbers(c))]
     telling = [c for c in amounts if sheet.distinct([*there, c]) > sheet.distinct(there)]
     sheet.change(telling, Role.WORK, "how much was worked on: equal rows differ in it")
 

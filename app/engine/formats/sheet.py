@@ -162,7 +162,7 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
             return bool(column.contradicted), of_a_part, of_steps, not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
             partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"] | WORDS["stages"]))
-            partial = bool(words & HEADINGS["beside"]) or ((partial or "per" in words) and "total" not in words)
+            partial = bool(words & HEADINGS["beside"]) or (partial and "total" not in words)
             of_a_run = not words & WORDS["whole_run"], not words & WORDS["one_of_many"], not words <= plain
             return not column.confirmed, column.why != SUM_OF_PARTS, partial, *of_a_run
         extreme, partial = bool(words & EXTREME), bool(words & (WORDS["partial"] | HEADINGS["beside"]))

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...base.text import json_or_none
-from ...base.vocabulary import PATTERNS, WORDS
+from ...base.vocabulary import PATTERNS, UNITS, WORDS
 from .columns import Columns
 from .entries import as_number
-from .headings import STATISTICS, Floats, Role, by_itself, over, words_of
+from .headings import MEANS, STATISTICS, TIME_WORDS, Floats, Role, by_itself, is_geometric, over, words_of
 from .sheet import SAME_TIME, is_sum
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
@@ -25,6 +25,7 @@ _TOLD = (Role.TIME, Role.THROUGHPUT, Role.ENERGY, Role.WORK_ENERGY, Role.EFFICIE
 _NO_NAME = frozenset[str]().union(*(WORDS[kind] for kind in WORDS.keys() - {"implementation", "memory"}))
 _MODEL = re.compile(r"([ _-]?\d{3,4}[a-z]*)?([ _-](ti|super|sxm\d?|pcie|laptop|\d+ ?gb)(?![a-z]))*", re.IGNORECASE)
 _VALUE = "value ("  # and its unit
+_AT_NUMBER = re.compile(r"(\D*?)[ _@-]+(?!9[059](?!\d))(\d+(?:\.\d+)?)(?![\d.a-zA-Z])(\D*)")  # and no percentile
 _UNIT = re.compile(r"\s*[\[(]([^\[\]()]+)[\])]\s*$")
 
 
@@ -103,9 +104,11 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
     stems, across = _side_by_side(columns, name)
     taken = {heading for each in across.values() for heading in each.values()}
     long = {heading: [*cells] * len(stems) for heading, cells in columns.cells.items() if heading not in taken}
-    if not across or not long:
+    beside = {by_itself(heading, np.ones(2)).role for heading in long}  # may be of all of them together
+    if not across or not long or (any(map(PATTERNS["not_named"].search, stems)) and beside & {*_TOLD, Role.POWER}):
         return columns
     kind = "board" if all(map(PATTERNS["boards"].search, stems)) else "implementation"
+    kind = "column" if all(re.fullmatch(r"[\d.]+", stem) for stem in stems) else kind
     long[kind] = [stem for stem in stems for _ in range(len(columns))]
     for end, each in across.items():
         cells = [cell for stem in stems for cell in columns.cells.get(each.get(stem, ""), [""] * len(columns))]
@@ -115,8 +118,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
 
 def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
-    ends, kinds = dict[str, dict[str, str]](), columns.by_kind()
-    for heading, values in kinds.items():
+    ends, kinds = _at_numbers(columns), columns.by_kind()
+    for heading, values in () if ends else kinds.items():
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
         if stem and _is_told(end, np.ones(2)):
             ends.setdefault(end, {})[stem] = heading
@@ -141,19 +144,35 @@ def _are_compared(headings: Sequence[str], kinds: Mapping[str, Floats | Sequence
     return found and not any(is_sum(values, times) for values in numbers.values())
 
 
+def _at_numbers(columns: Columns) -> dict[str, dict[str, str]]:
+    """By what is in the cells the heading at each number, 'time_1024, time_2048'; empty where these may count runs."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading in filter(columns.is_numeric, columns.cells):
+        found = _AT_NUMBER.fullmatch(heading)
+        if found and not _is_named(heading) and _is_told(left := found[1] + found[3], np.ones(2)):
+            ends.setdefault(left, {})[found[2]] = heading
+    numbers = sorted({float(number) for each in ends.values() for number in each})
+    counted = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    return ends if len({*map(frozenset, ends.values())}) == 1 < len(numbers) and not counted else {}
+
+
 def _is_named(stem: str) -> bool:
+    named = any(PATTERNS[kind].search(stem) for kind in ("boards", "not_named"))
     whole = any(PATTERNS[kind].fullmatch(stem) for kind in ("number_format", "version"))
-    return bool(WORDS["implementation"] & {*words_of(stem)} or PATTERNS["boards"].search(stem) or whole)
+    return named or whole or bool(WORDS["implementation"] & {*words_of(stem)})
 
 
 def _board_in(heading: str) -> tuple[str, str]:
-    """The board that a heading names, '' for none, and the heading without it."""
-    if (found := PATTERNS["boards"].search(heading)) is None:
+    """The board that a heading names, or 'CPU' or 'GPU' where one of a time does, '' for none; and what is left."""
+    if (found := PATTERNS["boards"].search(heading) or PATTERNS["side"].search(heading)) is None:
         return "", heading
     model = _MODEL.match(heading, found.end())
     end = model.end() if model else found.end()
     left = re.sub(r"[(\[]\s*[)\]]", " ", f"{heading[: found.start()]} {heading[end:]}")
-    return heading[found.start() : end], " ".join(left.strip(" _-.").split())
+    words = {*words_of(left)} - UNITS.keys() - TIME_WORDS - MEANS - WORDS["whole_run"]
+    return "" if words and found.re is PATTERNS["side"] else heading[found.start() : end], " ".join(
+        left.strip(" _-.").split()
+    )
 
 
 def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
@@ -165,7 +184,7 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
     stem, _, end = heading.rpartition("_")
-    stem = re.sub("_(time|energy|power|latency)$", "", stem)
+    stem = re.sub("(?i)_(time|energy|power|latency)$", "", stem)
     words = {*words_of(stem)}
     named = (
         words - _NO_NAME
@@ -202,7 +221,8 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
     for what, clock in headings.values():
         by_quantity.setdefault(what, []).append(clock)
     orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
-    enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
+    # powers of two are sizes
+    enough = all(len(each) >= _LEAST_CLOCKS and not is_geometric(np.unique(each)) for each in by_quantity.values())
     return headings if enough and all(orders) and 2 * len(headings) > len(columns.cells) else {}
 
 

@@ -31,6 +31,8 @@ _NAME = re.compile(  # not in the plural: that is how many there are
 )
 _CERTAIN = re.compile(r"repeat", re.IGNORECASE)
 _CHANGES = 1.5  # ratio of times from one value to another, beyond which the parameter does more than repeat
+_GROW = 0.9  # correlation of the order of times with that of the values
+_SLOW = "; the first takes {:.2g} times as long as the others: whether it warms up or is another choice is not certain"
 _ONLY = Parameter("configuration", ("the only one",))  # a space needs a parameter
 _SHOWN = ("time_s", "energy_j", "power_w")
 
@@ -43,6 +45,7 @@ class Folded:
     index_of: Indices  # of each entry of the original table, into the new one
     names: tuple[str, ...]  # of the parameters that only repeat
     repeats: tuple[int, int]  # least and most that succeeded, of a configuration
+    first: float  # time of the first over the median of the others: the median configuration's, NaN where none is known
     scatter: Mapping[str, float]  # standard deviation of single readings over their mean: the median configuration's
 
     @property
@@ -57,7 +60,9 @@ class Folded:
         times = f"{low}" if low == high else f"{low} to {high}"
         shares = [f"{name} {100 * value:.2g} %" for name, value in self.scatter.items()]
         scatter = f"; single readings scatter by {', '.join(shares)} (standard deviation)" if shares else ""
-        return f"{', '.join(self.names)} only repeats each configuration ({times} times): means are compared{scatter}"
+        slow = "" if any(map(_CERTAIN.match, self.names)) or not self.first > _CHANGES else _SLOW.format(self.first)
+        named = ", ".join(self.names)
+        return f"{named} only repeats each configuration ({times} times): means are compared{scatter}{slow}"
 
 
 def is_repeat(name: str, values: Sequence[object]) -> bool:
@@ -74,7 +79,7 @@ def is_repeat(name: str, values: Sequence[object]) -> bool:
 def repeat_names(table: ResultTable) -> tuple[str, ...]:
     """The parameters of a session that only repeat its configurations.
 
-    One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
+    One of a name that may mean something else, such as `iteration`, must also leave times that do not grow with it.
     """
     results = []
     for parameter in table.space.parameters:
@@ -100,6 +105,7 @@ def fold(table: ResultTable) -> Folded | None:
     index_of = np.empty(length, dtype=np.int64)
     counts: list[int] = []
     deviations: dict[str, list[float]] = {}
+    firsts: list[float] = []
     for place, (row, indices) in enumerate(members.items()):
         index_of[indices] = place
         measurements = [table.measurement(index) for index in indices]
@@ -108,12 +114,16 @@ def fold(table: ResultTable) -> Folded | None:
         if not succeeded:
             continue
         counts.append(len(succeeded))
+        times = _known(succeeded, "time_s")
+        if len(times) > 1 and np.median(times[1:]) > 0:
+            firsts.append(float(times[0] / np.median(times[1:])))
         for name in _SHOWN:
             values = _known(succeeded, name)
             if len(values) > 1 and values.mean() > 0:
                 deviations.setdefault(name, []).append(float(values.std(ddof=1) / values.mean()))
     scatter = {name: float(np.median(deviation)) for name, deviation in deviations.items()}
-    folded = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
+    first = float(np.median(firsts)) if firsts else math.nan
+    folded = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), first, scatter)
     new.space = replace(space, notes=(*space.notes, folded.words))
     return folded
 
@@ -184,7 +194,9 @@ def _changes_times(table: ResultTable, name: str) -> bool:
     log = np.log(times[usable])
     log = log - (np.bincount(place, weights=log) / np.bincount(place))[place]  # over the mean of its configuration
     levels = [float(np.median(log[values[usable] == value])) for value in np.unique(values[usable])]
-    return max(levels) - min(levels) > math.log(_CHANGES)
+    ranks = np.argsort(np.argsort(levels))  # a first run that warms up is slower, and others scatter
+    grow = len(levels) > 1 and np.corrcoef(ranks, range(len(levels)))[0, 1] > _GROW
+    return bool(grow) and max(levels) - min(levels) > math.log(_CHANGES)
 
 
 def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:

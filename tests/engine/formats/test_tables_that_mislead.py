@@ -454,3 +454,97 @@ def test_slack_and_period_of_a_circuit_are_no_times_of_work() -> None:
         "hold_ws_ns,period_ns,power_w,tns_ns,wns_ns", slack, (6, 7, 8, 10), (0.043, 0.036, 0.033, 0.026), *(slack,) * 2
     )
     assert Role.TIME not in judged(text).values()
+
+
+# --- amounts, and figures without a unit ------------------------------------------------------------------------------
+
+
+def test_operations_that_are_sizes_are_no_rate() -> None:
+    sizes, times = (16384, 32768, 65536) * 2, (3.6, 7.2, 14.5, 0.5, 1.5, 2.5)
+    for heading in ("ops", "num_ops", "total_ops"):
+        roles = judged(columns(f"backend,seq_len,{heading},latency_ms", ("a", "b") * 3, sizes, sizes, times))
+        assert roles[heading] in (Role.FIGURE, Role.WORK)
+    assert judged(columns("num_ops,achieved_flops", (1, 2, 64), (3.5, 7.5, 9.5)))["num_ops"] is not Role.THROUGHPUT
+    assert judged(columns("threads,total_ops_s", (1, 2, 4), (3.5, 7.5, 9.5)))["total_ops_s"] is Role.THROUGHPUT
+    counted = columns("threads,ops,latency_ms", (1, 2, 4, 8), (16381, 30123, 54126, 91823), (3.6, 3.7, 3.9, 4.4))
+    assert judged(counted)["ops"] is Role.THROUGHPUT
+
+
+@pytest.mark.parametrize("heading", ["src_mem_kb", "matrix_mem_mb"])
+def test_sizes_in_memory_that_tell_equal_rows_apart_are_amounts_of_work(heading: str) -> None:
+    sizes = (512,) * 3 + (4096,) * 3
+    there = columns(f"threads,{heading},time_s", (1, 2, 4) * 2, sizes, (1.3, 0.8, 0.9, 13.5, 8.5, 7.5))
+    assert judged(there)[heading] is Role.WORK
+    used = columns(f"threads,{heading},time_s", (1, 2, 4) * 2, (511, 517, 530, 4096, 4099, 4123), (1, 2, 3, 4, 5, 6))
+    assert judged(used)[heading] is Role.FIGURE
+
+
+def test_days_that_were_simulated_are_no_time_beside_seconds(tmp_path: Path) -> None:
+    text = columns("ranks,total_days,avg_compute_s", (1, 2, 4), (256,) * 3, (0.22, 0.11, 0.06))
+    assert [m.values["time_s"] for m in read(tmp_path, text).in_file_order()] == [0.22, 0.11, 0.06]
+    text = columns("backend,forecast_days,runtime_s", ("a", "b") * 2, (10, 10, 30, 30), (12.5, 4.1, 36.5, 12.1))
+    found = read(tmp_path, text)
+    assert [(m.configuration["kernel"], m.values["time_s"]) for m in found.in_file_order()] == [
+        ("forecast_days 10", 12.5),
+        ("forecast_days 10", 4.1),
+        ("forecast_days 30", 36.5),
+        ("forecast_days 30", 12.1),
+    ]
+    assert judged(columns("lr,training_days", (1, 2, 4), (3, 5, 9)))["training_days"] is Role.TIME
+    assert (
+        judged(columns("lr,run_hours,step_s", (1, 2, 4), (3.25, 5.5, 9.1), (1.5, 2.5, 4.5)))["run_hours"] is Role.TIME
+    )
+
+
+def test_percentiles_of_nothing_that_is_named_are_no_settings() -> None:
+    heads = "policy,power_cap,p50,control_p99,batch_p95,rps"
+    text = columns(
+        heads,
+        ("a", "a", "b", "b"),
+        (100, 150) * 2,
+        (12, 13, 10, 11),
+        (40, 41, 38, 37),
+        (8, 8, 16, 16),
+        (120.5, 130, 99, 98),
+    )
+    roles = judged(text)
+    assert {roles[name] for name in ("p50", "control_p99", "batch_p95")} == {Role.FIGURE}
+    assert judged(columns("batch,latency_p99_ms", (1, 2, 4), (1.5, 2.5, 3.5)))["latency_p99_ms"] is Role.TIME
+
+
+@pytest.mark.parametrize("word", ["off", "default", "stock", "baseline (no flag)", "spec off"])
+@pytest.mark.parametrize("heading", ["n_max", "draft", "power_limit"])
+def test_a_word_for_what_was_not_set_among_settings_makes_them_texts(tmp_path: Path, word: str, heading: str) -> None:
+    for name, text in (
+        ("sweep.csv", columns(f"{heading},tok_s", (word, 100, 200, 400), (61.4, 94.2, 135.5, 120.5))),
+        ("sweep.md", f"| {heading} | tok/s |\n|---|---|\n| {word} | 61.4 |\n| 100 | 94.2 |\n| 200 | 135.5 |\n"),
+    ):
+        found = read(tmp_path, text, name)
+        rate = next(each for each in found.value_names if each.startswith("tok"))
+        assert best(found, rate, heading) == "200"
+        assert next(iter(found.in_file_order())).configuration[heading] == word
+
+
+def test_ranges_of_what_was_accepted_are_no_choice() -> None:
+    ranges = ("0.53-0.86", "0.47-0.77", "0.38-0.69", "0.38-0.69")
+    roles = judged(columns("n_max,acceptance,tok_s", (1, 2, 3, 4), ranges, (61.4, 94.2, 135.5, 120.5)))
+    assert roles["acceptance"] is Role.UNUSED
+    roles = judged(columns("n_max,acceptance,tok_s", (1, 2, 3, 4), (0.8, 0.7, 0.6, 0.6), (61.4, 94.2, 135.5, 120.5)))
+    assert roles["acceptance"] is Role.FIGURE
+
+
+def test_a_word_among_figures_is_a_cell_to_correct(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'default' is not a number"):
+        read(tmp_path, columns("block,time_ms", (32, 64, 128), ("default", 2.5, 3.5)))
+
+
+def test_results_are_told_apart_by_the_options_of_their_commands_and_not_by_processes(tmp_path: Path) -> None:
+    text = ""
+    for pid, prompts, rate in ((158, 1, 50.5), (158, 20, 239.5), (2739, 300, 1450.5)):
+        text += f"$ bench --backend vllm \\\n--port 8081 --num-prompts {prompts} --host 10.0.0.{pid % 7}\n\n"
+        text += f"======== Serving Benchmark Result ========\nSuccessful requests: {prompts}\n"
+        text += f"Output token throughput (tok/s): {rate}\n==========================================\n"
+        text += f"(APIServer pid={pid + 1}) INFO Avg prompt throughput: 0.0 tokens/s\n\n"
+    found = read(tmp_path, text, "README.md")
+    assert found.space().names == ("num-prompts",)
+    assert best(found, "Output token throughput (tok/s)", "num-prompts") == 300

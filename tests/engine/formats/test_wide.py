@@ -57,6 +57,50 @@ def test_implementations_across_are_compared_for_each_size(tmp_path: Path) -> No
     assert len(rows_of(tmp_path / "copies.csv", "N,read (GB/s),write (GB/s)\n1024,63.8,76.8\n2048,153.6,146.2\n")) == 2
 
 
+@pytest.mark.parametrize(
+    "heading", ["CPU_Time_ms,GPU_Time_ms", "CPU Time (ms),GPU Time (ms)", "cpu_average_ms,gpu_average_ms"]
+)
+@pytest.mark.parametrize("speedup", ["", ",Speedup"])
+def test_times_of_cpu_and_gpu_are_compared_for_each_size(tmp_path: Path, heading: str, speedup: str) -> None:
+    ratios = (",0.4", ",2.4") if speedup else ("", "")
+    text = f"Size,{heading}{speedup}\n64,0.006,0.016{ratios[0]}\n128,0.043,0.018{ratios[1]}\n"
+    rows = rows_of(tmp_path / "matmul.csv", text)
+    assert [(row["kernel"], str(row["implementation"]).upper(), row["time_s"]) for row in rows] == [
+        ("Size 64", "CPU", pytest.approx(6e-6)),
+        ("Size 128", "CPU", pytest.approx(43e-6)),
+        ("Size 64", "GPU", pytest.approx(16e-6)),
+        ("Size 128", "GPU", pytest.approx(18e-6)),
+    ]
+    notes = " ".join(read_recording(tmp_path / "matmul.csv").notes)
+    assert ("it is not certain, both times may be parts of one run" in notes) is not bool(speedup)
+
+
+def test_times_of_cpu_and_gpu_beside_a_figure_of_both_together_are_parts(tmp_path: Path) -> None:
+    for beside in ("Elem/s", "total_ms", "energy_j", "power_w"):
+        text = f"Size,cpu_time_ms,gpu_time_ms,{beside}\n64,5.5,1.5,8.5\n128,9.5,2.5,13.5\n"
+        assert len(rows_of(tmp_path / "parts.csv", text)) == 2
+
+
+@pytest.mark.parametrize("ends", [("_{}", ""), (" {} (ms)", " (ms)"), ("_{}_ms", "_ms")])
+def test_numbers_in_headings_of_one_figure_tell_rows_apart(tmp_path: Path, ends: tuple[str, str]) -> None:
+    sizes = (128, 256, 512, 1024)
+    heads = ",".join(f"time{ends[0].format(size)}" for size in sizes)
+    rows = rows_of(tmp_path / "scaling.csv", f"threads,{heads}\n1,5.5,9.5,17,40\n2,4.5,8.5,15,45\n")
+    assert [(row["kernel"], row["threads"], row[f"time{ends[1]}"]) for row in rows] == [
+        (f"column {size}", threads, time)
+        for size, times in zip(sizes, ((5.5, 4.5), (9.5, 8.5), (17, 15), (40, 45)), strict=True)
+        for threads, time in zip((1, 2), times, strict=True)
+    ]
+    notes = " ".join(read_recording(tmp_path / "scaling.csv").notes)
+    assert "column is read as amount of work, but may be parameter: it is not certain" in notes
+
+
+@pytest.mark.parametrize("heads", ["time_1,time_2,time_3", "time_50,time_95,time_99"])
+def test_numbers_of_runs_and_percentiles_in_headings_are_no_amounts(tmp_path: Path, heads: str) -> None:
+    rows = rows_of(tmp_path / "runs.csv", f"threads,{heads}\n1,5.5,5.6,5.7\n2,3.5,3.6,3.8\n")
+    assert [row["threads"] for row in rows] == [1, 2]
+
+
 def test_what_was_measured_of_one_implementation_is_none_of_the_others(tmp_path: Path) -> None:
     text = "n,cublas_ms,triton_ms,triton_mj\n" + "".join(
         f"{n},{n / 100},{n / 110:.2f},{n / 12:.1f}\n" for n in (256, 512)

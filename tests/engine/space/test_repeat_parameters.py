@@ -106,6 +106,21 @@ def test_a_parameter_that_changes_the_times_does_more_than_repeat() -> None:
     assert repeat_names(table()) == ("REPEAT",)
 
 
+@pytest.mark.parametrize("name", ["iteration", "run", "trial"])
+@pytest.mark.parametrize("factors", [(6, 1, 1.02), (1, 1.7, 0.9, 1.1), (6, 1.01, 1.0, 1.02, 0.99)])
+def test_a_slow_first_run_and_runs_that_scatter_are_repeats(name: str, factors: tuple[float, ...]) -> None:
+    rows = [(block, at) for block in (32, 64) for at in range(1, len(factors) + 1)]
+    made = ResultTable(space_of_table({"block": (), name: ()}, rows))
+    for row in range(made.space.size):
+        configuration = made.space.configuration(row)
+        values = {"time_s": float(configuration["block"]) * factors[int(configuration[name]) - 1]}
+        made.append(Measurement(row, configuration, State.OK, values, source="recorded"))
+    assert repeat_names(made) == (name,)
+    found = fold(made)
+    assert found is not None
+    assert ("the first takes " in found.words) is (factors[0] == 6)
+
+
 # --- what is compared -------------------------------------------------------------------------------------------------
 
 
