@@ -264,24 +264,19 @@ def _of_markdown(text: str, path: Path) -> Table | None:
         elif re.match(r"[#=*]+.*\w", line):
             level = len(line) - len(line.lstrip("#"))
             above = {at: heading for at, heading in above.items() if at < level} | {level: line.strip("#=*: ")}
-    read = []
-    for names, rows in tables.items():
-        parts = [*zip_longest(*(title.split("\n") for title, _ in rows))]
-        differ = [at for at, part in enumerate(parts) if len({*part}) > 1]  # headings, by their level
-        rows = [(" ".join(filter(None, (parts[at][row] for at in differ))), c) for row, (_, c) in enumerate(rows)]
-        titles = {title for title, _ in rows}
-        of_work = all(map(PATTERNS["programs"].search, titles))
-        cells_of = zip(*([title, *cells] if len(titles) > 1 else cells for title, cells in rows), strict=True)
-        read.append(
-            Columns(
-                str(path),
-                dict(
-                    zip(("kernel" if of_work else "setup", *names) if len(titles) > 1 else names, cells_of, strict=True)
-                ),
-                1,
-            )
-        )
-    return _first_that_answers(read, path)
+    read = (
+        dict(_titles(rows)) | dict(zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True))
+        for names, rows in tables.items()
+    )
+    return _first_that_answers([Columns(str(path), each, 1) for each in read], path)
+
+
+def _titles(rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield a column of the headings above rows, as far as they differ."""
+    levels = [level for level in zip_longest(*(title.split("\n") for title, _ in rows)) if len({*level}) > 1]
+    titles = [" ".join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+    if titles:
+        yield "kernel" if all(map(PATTERNS["programs"].search, titles)) else "setup", titles
 
 
 def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -237,19 +236,23 @@ def _with_whole_rate(table: Table, said: TableColumns) -> Table:
     if time is None or time.candidates:
         return table
     taken = numbers_of(table, time)
-    if not rates and count is None:  # what was done differs from run to run
-        alike = float(np.ptp(taken)) < SAME_TIME * float(np.mean(taken))
-        least = 1.0 if alike else COUNTED_ALIKE
-        others = (each for each in counted_there if _is_other_work(numbers_of(table, each), least))
-        groups = joined(table, [each for each in found if each.role in APART]) or [""] * len(table)
-        batches = (each for each in found if _is_of_each_batch(each, table, taken, groups))
-        count = next(chain(others, batches), None)
+    if not rates and count is None:
+        count = next(_done_there(table, found, counted_there, taken), None)
     if count is None:
         return table
     whole = over(numbers_of(table, count), taken)
     cells: list[Cell] = [value if math.isfinite(value) else None for value in whole.tolist()]
     note = f"'{count.heading}/s' is '{count.heading}' over '{time.heading}'"
     return table.having({**table.columns, f"{count.heading}/s": cells}, note)
+
+
+def _done_there(table: Table, found: Sequence[Column], counts: Sequence[Column], taken: Floats) -> Iterator[Column]:
+    """Yield the counts of what was done that differ from run to run, then the sizes of batches."""
+    alike = float(np.ptp(taken)) < SAME_TIME * float(np.mean(taken))
+    least = 1.0 if alike else COUNTED_ALIKE
+    yield from (each for each in counts if _is_other_work(numbers_of(table, each), least))
+    groups = joined(table, [each for each in found if each.role in APART]) or [""] * len(table)
+    yield from (each for each in found if _is_of_each_batch(each, table, taken, groups))
 
 
 def _is_of_each_batch(column: Column, table: Table, taken: Floats, groups: Sequence[str]) -> bool:

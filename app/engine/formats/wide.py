@@ -118,11 +118,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
 
 def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
-    ends, kinds = _at_numbers(columns), columns.by_kind()
-    for heading, values in () if ends else kinds.items():
-        stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
-        if stem and _is_told(end, np.ones(2)):
-            ends.setdefault(end, {})[stem] = heading
+    kinds = columns.by_kind()
+    ends = _at_numbers(columns) or _at_names(kinds, name)
     sets = [tuple(each) for each in ends.values()]
     compared = [tuple(each) for each in ends.values() if _are_compared([*each.values()], kinds)]
     named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1 or each in compared]
@@ -154,6 +151,16 @@ def _at_numbers(columns: Columns) -> dict[str, dict[str, str]]:
     numbers = sorted({float(number) for each in ends.values() for number in each})
     counted = numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
     return ends if len({*map(frozenset, ends.values())}) == 1 < len(numbers) and not counted else {}
+
+
+def _at_names(kinds: Mapping[str, Floats | Sequence[str]], name: str) -> dict[str, dict[str, str]]:
+    """By what is in the cells the heading of each name, 'torch_ms, triton_ms'."""
+    ends: dict[str, dict[str, str]] = {}
+    for heading, values in kinds.items():
+        stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
+        if stem and _is_told(end, np.ones(2)):
+            ends.setdefault(end, {})[stem] = heading
+    return ends
 
 
 def _is_named(stem: str) -> bool:

@@ -231,14 +231,17 @@ def _with_header(lines: list[str]) -> Layout | None:
         width,
         {at: column for at, column in columns.items() if at < width},
         header=(lines[header_line].strip().replace('"', "") if delimiter else " ".join(names)).encode(),
-        skipped=header_line
-        + 1
-        + any(line.strip() and not _WORDS.search(line) for line in lines[header_line + 1 :][:1]),
+        skipped=header_line + 1 + _is_rule(lines[header_line + 1 :][:1]),
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
         notes=() if tool else tuple(said),
     )
     return _told_apart(layout, names, lines[header_line + 1 :])
+
+
+def _is_rule(below: Sequence[str]) -> bool:
+    """Tell whether a line below the names is '-----'."""
+    return any(line.strip() and not _WORDS.search(line) for line in below)
 
 
 def _with_unit(name: str, remarks: str) -> str:
@@ -425,7 +428,7 @@ def _without_header(lines: list[str]) -> Layout | None:
         return None
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(columns) == 1 and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE]])
         notes = () if _SMI_STAMP.fullmatch(first) else (LOG_NOTES["bare"],)
