@@ -99,6 +99,20 @@ def test_a_column_of_boards_that_holds_a_name_does_not_say_which_of_them_it_is(t
     assert len(log.boards) == 2
 
 
+@pytest.mark.parametrize(("count", "step", "pause"), [(10, 1, 60), (2, 1, 10), (6, 5, 600), (8, 0.1, 20)])
+def test_runs_of_the_same_length_with_pauses_between_are_of_one_board(
+    tmp_path: Path, count: int, step: float, pause: float
+) -> None:
+    rows = [
+        f"{1_700_000_000 + run * (pause + count * step) + at * step:.1f},{60 + (at * 7 + run * 5) % 11}\n"
+        for run in range(8)
+        for at in range(count)
+    ]
+    log = read(tmp_path, "timestamp,power_w\n" + "".join(rows))
+    assert [len(board.time_ns) for board in log.boards] == [8 * count]
+    assert not any("come together" in note for note in log.notes)
+
+
 def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> None:
     gaps = [3, 997, 3, 3, 994, 1000, 3, 997, 2, 1] * 8
     begun, rows = 1_700_000_000_000, []

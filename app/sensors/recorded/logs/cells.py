@@ -155,6 +155,8 @@ _LOOKED_AT: Final = 50  # cells, for how stamps are written
 _FEWEST_STEPS: Final = 10
 _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
+_OF_BOARDS: Final = 50_000_000  # ns, in which a tool reads the next board
+_OF_RUNS: Final = 1_000_000_000  # ns, which no tool takes for it
 _MOSTLY_SAME: Final = 0.5
 _APART: Final = 1.25  # ratio of the powers of two boards, which one board does not draw in turns
 _FAR: Final = 10.0  # times the scatter of each
@@ -248,7 +250,7 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    A board that is read twice at once has the same value twice. Of whole seconds that are the same, boards must differ.
+    A board that is read twice at once has the same value twice, and one that is read in runs has seconds between. Of whole seconds that are the same, boards must differ.
     """
     steps = np.diff(stamps)
     if not (stamps % 1_000_000_000).any() and not steps.all():
@@ -263,6 +265,8 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     apart, groups = steps[count - 1 :: count], values[:whole].reshape(-1, count)
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
+    step = float(np.median(within))  # of runs that are as long as one another, it is that of the tool
+    same |= step >= _OF_RUNS or (step > _OF_BOARDS and not _differ_by_place(values, count))
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
 
 
