@@ -318,3 +318,24 @@ def test_a_row_of_means_or_of_a_sum_is_no_board(tmp_path: Path, name: str) -> No
     log = read(tmp_path, "timestamp,gpu,power_w\n" + "".join(rows))
     assert len(log.boards) == 2
     assert f"{name} is no board, and is left out" in notes(log)
+
+
+@pytest.mark.parametrize("heading", ["power_kWatt", "power (kWatts)", "Power (kilo watts)", "power (kW)"])
+def test_kilowatts_are_known_in_every_spelling(tmp_path: Path, heading: str) -> None:
+    log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{1.2 + row % 3 / 10:g}\n" for row in range(40)))
+    assert joules(log) == [pytest.approx(1300 * 39, rel=0.01)]
+
+
+@pytest.mark.parametrize(("heading", "unit"), [("power (MW)", 1e6), ("power (mW)", 1e-3), ("power_MW", 1e6)])
+def test_megawatts_are_read_where_milliwatts_would_be_nothing(tmp_path: Path, heading: str, unit: float) -> None:
+    rows = "".join(f"{row},{(200 + row % 3) / unit:.6g}\n" for row in range(40))
+    log = read(tmp_path, f"time_s,{heading}\n{rows}")
+    assert joules(log) == [pytest.approx(201 * 39, rel=0.01)]
+    assert ("read as a million" in notes(log)) is (unit > 1)
+
+
+@pytest.mark.parametrize("heading", ["energy (MWh)", "energy (mWh)"])
+def test_megawatt_hours_are_read_where_thousandths_would_be_nothing(tmp_path: Path, heading: str) -> None:
+    unit = 3.6e9 if "M" in heading else 3.6
+    log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{200 * row / unit:.6g}\n" for row in range(40)))
+    assert joules(log) == [pytest.approx(200 * 39, rel=1e-4)]

@@ -52,7 +52,7 @@ class Heading:
 def heading(text: str, unit: str = "") -> Heading:
     """What a heading says; `unit` is that of a second line, as dmon writes it."""
     text = " ".join(text.split())
-    lower = text.lower()
+    lower = re.sub(r"\b(kilo|milli|mega) (?=watt)", r"\1", text.lower())
     if (bracketed := _BRACKETED.search(lower)) and _is_unit(bracketed[1].strip()):
         lower, unit = lower[: bracketed.start()], unit or bracketed[1]
     unit = unit.strip().lower()

@@ -58,6 +58,8 @@ _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _LONG_STEP_NS: Final = 10_000_000_000  # between readings, which few loggers wait for
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
+_MILLI: Final = (1e-3, 3.6)  # the scales of mW, mJ and mWh
+_MEGA: Final = re.compile("(?<![A-Za-z])M(W|J|W[hH])(?![A-Za-z])")
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _FEWEST_FALLS: Final = 3
@@ -442,6 +444,11 @@ class _Reader:
             scale = 1e-3
             middle = float(np.median(finite))
             self._notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
+        elif scale in _MILLI and len(finite) and _MEGA.search(named.text):
+            reached = np.ptp(finite) if named.channel == "energy_j" else finite.max()
+            if reached < 1.0:  # in thousandths it would be nothing
+                scale *= 1e9
+                self._notes.append(LOG_NOTES["mega"].format(named.text))
         if scale != 1.0:
             values *= scale
         most_w = float(finite.max(initial=0.0)) * scale
