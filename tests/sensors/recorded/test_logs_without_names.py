@@ -287,6 +287,38 @@ def test_headings_in_other_languages_name_times_and_powers(tmp_path: Path, headi
     assert joules(read(tmp_path, f"{headings}\n{rows}")) == {"GPU": pytest.approx(201 * 39)}
 
 
+@pytest.mark.parametrize(
+    "headings",
+    [
+        "Temps (s),Puissance GPU (W)",
+        "Tempo [s],Potenza GPU [W]",
+        "Czas [s],Moc GPU [W]",
+        "経過時間(秒),GPU電力(W)",
+        "offset_s,P_gpu (W)",
+        "Time since start [s],p_w",
+    ],
+)
+def test_numbers_in_seconds_and_watts_are_a_log_in_every_language(tmp_path: Path, headings: str) -> None:
+    rows = "".join(f"{at},{200 + at % 2}\n" for at in range(41))
+    assert joules(read(tmp_path, f"{headings}\n" + rows)) == {"GPU": pytest.approx(200.5 * 40)}
+
+
+@pytest.mark.parametrize("heading", ["Temps (s)", "wall_time_s", "duration [s]", "t (s)"])
+@pytest.mark.parametrize("beside", ["Takt [MHz]", "T (°C)", "CPU [W]"])
+def test_a_time_that_rises_evenly_from_0_on_is_a_clock_beside_what_never_changes(
+    tmp_path: Path, heading: str, beside: str
+) -> None:
+    rows = "".join(f"{at},{200 + at % 2},65\n" for at in range(41))
+    assert joules(read(tmp_path, f"{heading},Leistung GPU [W],{beside}\n" + rows)) == {"GPU": pytest.approx(200.5 * 40)}
+
+
+@pytest.mark.parametrize("times", [[1.5**at for at in range(30)], [500 + at for at in range(30)], [3, 1] * 15])
+def test_run_times_that_do_not_rise_evenly_from_0_on_are_no_clock(tmp_path: Path, times: list[float]) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("wall_time_s,power_w,mhz\n" + "".join(f"{time},{200 + time % 2},1410\n" for time in times))
+    assert not is_log(path)
+
+
 def test_a_day_and_a_time_in_spanish(tmp_path: Path) -> None:
     rows = "".join(f"{stamp.replace(' ', ',')},200\n" for stamp in STAMPS)
     (board,) = read(tmp_path, f"fecha,hora,potencia_w\n{rows}").boards

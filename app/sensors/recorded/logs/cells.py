@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,7 @@ _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
 _OF_BOARDS: Final = 50_000_000  # ns, in which a tool reads the next board
 _OF_RUNS: Final = 1_000_000_000  # ns, which no tool takes for it
+_EVEN: Final = 0.1  # standard deviation of the steps of a clock over their mean
 _MOSTLY_SAME: Final = 0.5
 _APART: Final = 1.25  # ratio of the powers of two boards, which one board does not draw in turns
 _FAR: Final = 10.0  # times the scatter of each
@@ -245,6 +246,14 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     """Whether there are times, of which at least this share is no earlier than the one before."""
     later = np.diff(stamps) >= 0
     return len(stamps) > 0 and bool(is_time(stamps).all() and later.sum() >= share * len(later))
+
+
+def is_clock(steps: npt.NDArray[Any], begins: npt.NDArray[Any]) -> bool:
+    """Tell whether times that begin so, and rise by these steps, are of a clock: from near 0 on, and evenly."""
+    if not len(steps) or not steps.min() > 0:
+        return False
+    at_nothing = begins.min() >= 0 and begins.max() <= 2 * steps.mean()
+    return bool(at_nothing and steps.std() <= _EVEN * steps.mean())
 
 
 def together(stamps: Nanoseconds, values: Floats) -> int:

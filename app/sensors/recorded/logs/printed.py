@@ -211,7 +211,7 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     tuned = _OF_TUNERS.search(lower) is not None
     if (
         tuned
-        or not ("power" in lower or "watt" in lower)
+        or not re.search('power|watt|"p(_gpu)?_m?w"', lower)
         or not re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
     ):
         return []

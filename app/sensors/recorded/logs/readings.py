@@ -15,6 +15,7 @@ from ...channel import CHANNELS
 from .cells import (
     Floats,
     Nanoseconds,
+    is_clock,
 )
 from .layouts import POWERS
 
@@ -26,7 +27,6 @@ _MOST_W: Final = 1e6  # of all boards of a machine
 _AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
 _MOST_FAILED: Final = 6  # readings in a row
 _FEWEST_OF_RUN: Final = 5  # readings
-_EVEN: Final = 0.1  # standard deviation of the steps over their mean, of a clock that starts again with each run
 
 
 def trapezoid_j(power: Floats, time_ns: Nanoseconds) -> float:
@@ -57,9 +57,7 @@ def runs(time_ns: Nanoseconds) -> Numbers | None:
     again = steps < 0
     if len(time_ns) < _FEWEST_OF_LOG or not 0 < again.sum() < min(_MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
         return None
-    even, begins = steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]
-    at_nothing = begins.min() >= 0 and begins.max() <= 2 * even.mean()
-    if not at_nothing or even.min() <= 0 or even.std() > _EVEN * even.mean():
+    if not is_clock(steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]):
         return None
     return np.concatenate(([0], np.cumsum(again))).astype(np.uint8)
 
