@@ -400,6 +400,25 @@ def test_lines_of_text_with_several_boards_are_a_log_of_each(tmp_path: Path) -> 
     assert [board.by_name["power_average_w"][:2].tolist() for board in log.boards] == [[59, 60], [64, 63]]
 
 
+@pytest.mark.parametrize(
+    ("line", "first", "last"),
+    [
+        ("{stamp} CPU Power: 65.1 W\n{stamp} GPU Power: {w} W\n{stamp} Total Power: 300.5 W\n", "", ""),
+        ("{stamp} [gpu] {w} W\n{stamp} [cpu] 65.1 W\n", "", ""),
+        ("{stamp} cpu 35 % GPU {w} W\n", "", ""),
+        ("{stamp} INFO power: {w} W\n", "{stamp} INFO set power limit to 300 W\n", ""),
+        ("{stamp} power: {w} W\n", "{stamp} idle power baseline: 60.0 W\n", "Average power: 233.1 W\n"),
+        ("{stamp} average power: {w} W\n", "", ""),
+    ],
+)
+def test_lines_of_text_on_processors_limits_and_means_are_no_readings_beside_others(
+    tmp_path: Path, line: str, first: str, last: str
+) -> None:
+    text = "".join(line.format(stamp=stamp, w=200 + at % 2) for at, stamp in enumerate(STAMPS))
+    (board,) = read(tmp_path, first.format(stamp=STAMPS[0]) + text + last, "log.txt").boards
+    assert board.by_name["power_average_w"].tolist() == [200, 201] * 20
+
+
 def test_watts_in_cells_behind_a_stamp_are_no_lines_of_text(tmp_path: Path) -> None:
     text = "timestamp,power.draw [W],power.limit [W]\n" + "".join(f"{stamp},300 W, 450 W\n" for stamp in STAMPS)
     (board,) = read(tmp_path, text).boards

@@ -259,7 +259,8 @@ def is_clock(steps: npt.NDArray[Any], begins: npt.NDArray[Any]) -> bool:
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    A board that is read twice at once has the same value twice, and one that is read in runs has seconds between. Of whole seconds that are the same, boards must differ.
+    A board that is read twice at once has the same value twice, and one that is read in runs has seconds between.
+    Of whole seconds that are the same, boards must differ.
     """
     steps = np.diff(stamps)
     if not (stamps % 1_000_000_000).any() and not steps.all():

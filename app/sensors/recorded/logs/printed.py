@@ -102,8 +102,11 @@ def _table(headings: Iterable[object], rows: Iterable[Iterable[object]], tool: s
 
 
 def _of_readings(text: bytes, printed: _Printed) -> bytes:
-    """A row for each reading of each board under the stamp above; of two for one the later counts."""
-    rows: dict[tuple[int, str], dict[str, str]] = {}
+    """A row for each reading of each board under the stamp above; of two for one the later counts.
+
+    Those that the words before them say to be of something else (`other`) count where all are.
+    """
+    rows: dict[tuple[int, str, bool], dict[str, str]] = {}
     row: dict[str, str] = {}
     counted = "board" in printed.columns and "board" not in printed.reading.groupindex
     for number, found in enumerate(printed.reading.finditer(text.decode("utf-8", "replace"))):
@@ -114,7 +117,10 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
         if counted and "power" in pieces:
             row["board"] = str(next(boards))
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
-            rows[begun, row.get("board", "")] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+            key = (begun, row.get("board", ""), "other" in pieces)
+            rows[key] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+    if not all(other for *_, other in rows):  # of a board, beside those of a processor, a limit or a mean
+        rows = {key: row for key, row in rows.items() if not key[-1]}
     names = [name for name in printed.columns if any(row.get(name) for row in rows.values())]
     cells = ([row.get(name) for name in names] for row in rows.values())
     return _table([printed.columns[name] for name in names], cells, printed.tool)
