@@ -339,3 +339,22 @@ def test_megawatt_hours_are_read_where_thousandths_would_be_nothing(tmp_path: Pa
     unit = 3.6e9 if "M" in heading else 3.6
     log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{200 * row / unit:.6g}\n" for row in range(40)))
     assert joules(log) == [pytest.approx(200 * 39, rel=1e-4)]
+
+
+@pytest.mark.parametrize("energy", ["energy_j", "total_energy_j", "energy_total_wh", "cumulative_energy_j"])
+def test_a_mean_since_the_beginning_beside_its_counter_is_not_integrated(tmp_path: Path, energy: str) -> None:
+    drawn = [70] * 10 + [300 + at % 3 for at in range(30)]
+    joule = 3600.0 if energy.endswith("wh") else 1.0
+    rows = [f"{at},{sum(drawn[:at]) / at:.2f},{sum(drawn[:at]) / joule:.4f}\n" for at in range(1, 41)]
+    log = read(tmp_path, f"time_s,avg_power_w,{energy}\n" + "".join(rows))
+    assert joules(log) == [pytest.approx(sum(drawn[1:]), rel=1e-3)]
+    assert "mean of all until then" in notes(log)
+
+
+@pytest.mark.parametrize("watts", [[200] * 40, [60 + 240 * (at > 9) for at in range(40)]])
+def test_a_power_beside_a_counter_that_is_no_mean_since_the_beginning_is_integrated(
+    tmp_path: Path, watts: list[int]
+) -> None:
+    rows = "".join(f"{at},{watts[at]},{sum(watts[:at])}\n" for at in range(40))
+    log = read(tmp_path, "time_s,power_w,total_energy_j\n" + rows)
+    assert len(recorded_energy(log.boards[0]).sources) == 2

@@ -92,6 +92,8 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
     for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words) and may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
+    if LOG_PATTERNS["whole_energy"].fullmatch(words) and may_be_in(unit, "energy_j"):
+        return Heading(text, "channel", "energy_j", scale_of(unit), board, 2)
     if LOG_PATTERNS["other_power"].fullmatch(words) and may_be_in(unit, "power_instant_w"):
         doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
@@ -407,6 +409,8 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
     bare = powers | of_all if len(boards) > 1 else powers if boards else {}
     unread = {at for at, each in powers.items() if each.doubt > min(least, most)}
     unread |= {at for at, each in bare.items() if not each.board}
+    if not surest or any("gpu" in each.text.lower() for each in surest.values()):  # a total may be of more
+        unread |= {at for at, each in found.items() if each.channel == "energy_j" and each.doubt}
     for kind, doubt in (("total", 1), ("machine", 2)) if not boards and least < RAIL else ():
         whole = {at for at, each in surest.items() if LOG_PATTERNS[kind].search(each.text.replace("_", " "))}
         if whole and least >= doubt:

@@ -41,7 +41,7 @@ from .cells import (
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
-from .readings import leave_out_impossible, near, power_of, runs, spread, trapezoid_j
+from .readings import is_mean_so_far, leave_out_impossible, near, power_of, runs, spread, trapezoid_j
 
 Numbers = npt.NDArray[np.uint8]  # of boards
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
@@ -493,8 +493,10 @@ class _Reader:
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
         forward = self._forward(time_ns)
+        so_far = is_mean_so_far(of_board, time_ns)
+        self._notes += [LOG_NOTES["so_far"]] if so_far else []
         time_ns = time_ns[forward]
-        named = [name for name in CHANNELS if name in of_board]
+        named = [name for name in CHANNELS if name in of_board and not (so_far and name in POWERS)]
         table = self._table(named, of_board, forward, time_ns)
         if len(time_ns) < 2 or not np.isfinite(power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
             return None

@@ -23,6 +23,7 @@ Numbers = npt.NDArray[np.uint8]  # of boards
 _MOST_BOARDS: Final = 64
 _FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
+_STEADY: Final = 0.02  # of a figure, by which it may differ from another and say the same
 _MOST_W: Final = 1e6  # of all boards of a machine
 _AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
 _MOST_FAILED: Final = 6  # readings in a row
@@ -65,6 +66,19 @@ def runs(time_ns: Nanoseconds) -> Numbers | None:
 def power_of(columns: Mapping[str, Floats], names: Sequence[str] = POWERS) -> Floats:
     """The power of a board, by the first of these names that it has; nothing where it has none."""
     return next((columns[name] for name in names if name in columns), np.empty(0))
+
+
+def is_mean_so_far(columns: Mapping[str, Floats], time_ns: Nanoseconds) -> bool:
+    """Tell whether a power is the mean since the beginning: the counter beside it, over the time that has passed.
+
+    Of a steady power, which is its own mean, it does not matter.
+    """
+    power, counter = power_of(columns), columns.get("energy_j", np.empty(0))
+    known = np.isfinite(power) & np.isfinite(counter) & (power > 0) if len(power) == len(counter) else np.empty(0, bool)
+    if known.sum() < _FEWEST_OF_LOG or near(np.ptp(counter[known]), trapezoid_j(power, time_ns), _STEADY):
+        return False
+    passed, seconds = counter[known] / power[known], time_ns[known] / 1e9
+    return bool(np.ptp(passed - seconds) <= _STEADY * np.ptp(seconds))
 
 
 def leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
