@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -358,3 +359,20 @@ def test_a_power_beside_a_counter_that_is_no_mean_since_the_beginning_is_integra
     rows = "".join(f"{at},{watts[at]},{sum(watts[:at])}\n" for at in range(40))
     log = read(tmp_path, "time_s,power_w,total_energy_j\n" + rows)
     assert len(recorded_energy(log.boards[0]).sources) == 2
+
+
+@pytest.mark.parametrize("day", ["", "20240503,"])
+@pytest.mark.parametrize("step", [1, 5])
+def test_times_of_the_day_may_have_no_colons(tmp_path: Path, day: str, step: int) -> None:
+    seconds = [10 * 3600 + 59 * 60 + at * step for at in range(80)]
+    rows = [f"{day}{at // 3600:02d}{at // 60 % 60:02d}{at % 60:02d},{60 + at % 3}\n" for at in seconds]
+    log = read(tmp_path, ("date,time,power_w\n" if day else "time,power_w\n") + "".join(rows))
+    assert log.boards[0].time_ns[-1] == 79 * step * 1_000_000_000
+    assert "names no unit" not in notes(log)
+    assert math.isnan(log.boards[0].began_s) is not bool(day)
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_seconds_are_no_times_of_the_day(tmp_path: Path, step: int) -> None:
+    rows = "".join(f"{10_000 + at * step},{60 + at % 3}\n" for at in range(40))
+    assert read(tmp_path, "time,power_w\n" + rows).boards[0].time_ns[-1] == 39 * step * 1_000_000_000

@@ -149,6 +149,8 @@ DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
 _DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
+_MIDNIGHT: Final = 240_000_000_000_000  # as 240000 s
+_CALMER: Final = 0.9  # of the standard deviation
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
 _LOOKED_AT: Final = 50  # cells, for how stamps are written
@@ -170,6 +172,7 @@ class Dates:
         self._month_first = month_first
         self.contradicted = False  # some can only begin with the day, and others with the month
         self._offset: int | None = None  # of the first stamp, in ns
+        self.packed: bool | None = None  # numbers are times of the day, as 101152
 
     def read(self, data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
         """Dates in ns (20260419, 2026-04-19, 19.4.2026 or 4/19/2026), and where each of them ends."""
@@ -197,6 +200,16 @@ class Dates:
         if self._offset is None and written.any():
             self._offset = int(found[int(np.argmax(written))])
         return np.where(written, found - (self._offset or 0), 0)
+
+    def of_day(self, stamps: Nanoseconds) -> Nanoseconds:
+        """Numbers as they are, or as times of the day: 101152 as 10:11:52, where the steps are then more even."""
+        hours, minutes, seconds = (stamps // (place * 1_000_000_000) % 100 for place in (10_000, 100, 1))
+        times = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + stamps % 1_000_000_000
+        if self.packed is None:
+            digits = len(stamps) > _FEWEST_STEPS and 10_000_000_000_000 <= stamps.min() <= stamps.max() < _MIDNIGHT
+            valid = digits and bool((minutes < 60).all() and (seconds < 60).all())
+            self.packed = valid and bool(np.diff(times).std() < _CALMER * np.diff(stamps).std())
+        return times if self.packed else stamps
 
     def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:
         """Whether the month stands first: where only that gives dates, or dates that follow one another sooner."""
@@ -226,7 +239,8 @@ def stamps_of(block: Block, cell: int, scale: float | None, dates: Dates | None 
             return _time_of_day(block.data, starts)[0]
         if number is not None and math.isfinite(number):
             by_size = next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
-            return _numbered(block, cell, by_size if scale is None else scale * 1e9)
+            stamps = _numbered(block, cell, by_size if scale is None else scale * 1e9)
+            return dates.of_day(stamps) if scale is None else stamps
     return np.empty(0, np.int64)
 
 

@@ -243,7 +243,7 @@ class _Reader:
         if not len(stamps):
             what = f"{self._where(block, 0)}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
-        self._numbered = _number(block.text(0, place)) is not None
+        self._numbered = _number(block.text(0, place)) is not None and not self.dates.packed
         day = self._layout.places("day")
         if day and int(stamps.max(initial=0)) < DAY_NS:
             stamps = stamps + self.dates.read(block.data, block.starts[:, day[0]])[0]
