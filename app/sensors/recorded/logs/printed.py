@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from email.utils import parsedate
 from itertools import chain, count, pairwise, zip_longest
 from pathlib import Path
@@ -121,9 +122,24 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
             rows[key] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
     if not all(other for *_, other in rows):  # of a board, beside those of a processor, a limit or a mean
         rows = {key: row for key, row in rows.items() if not key[-1]}
+    if all("length" in row for row in rows.values()) and len({row["stamp"] for row in rows.values()}) < len(rows):
+        _by_lengths(list(rows.values()))
     names = [name for name in printed.columns if any(row.get(name) for row in rows.values())]
     cells = ([row.get(name) for name in names] for row in rows.values())
     return _table([printed.columns[name] for name in names], cells, printed.tool)
+
+
+def _by_lengths(rows: Sequence[dict[str, str]]) -> None:
+    """Put readings that say how many ms each is long behind one another, from the first stamp on, and from a pause on."""
+    try:
+        stamps = [datetime.fromisoformat(row["stamp"]) for row in rows]
+    except ValueError:
+        return
+    ends = stamps[0]
+    for row, stamp in zip(rows[1:], stamps[1:], strict=True):
+        ends += timedelta(milliseconds=float(row["length"]))
+        ends = stamp if stamp - ends > timedelta(seconds=2) else ends
+        row["stamp"] = str(ends)
 
 
 def _in_numbers(stamp: str) -> str:
