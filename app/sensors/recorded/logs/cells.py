@@ -149,7 +149,6 @@ DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
 _DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
-_MIDNIGHT: Final = 240_000_000_000_000  # as 240000 s
 _CALMER: Final = 0.9  # of the standard deviation
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
@@ -203,12 +202,12 @@ class Dates:
 
     def of_day(self, stamps: Nanoseconds) -> Nanoseconds:
         """Numbers as they are, or as times of the day: 101152 as 10:11:52, where the steps are then more even."""
-        hours, minutes, seconds = (stamps // (place * 1_000_000_000) % 100 for place in (10_000, 100, 1))
-        times = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + stamps % 1_000_000_000
+        hours, minutes, seconds = stamps // 10**13, stamps // 10**11 % 100, stamps // 10**9 % 100
+        times = ((hours * 60 + minutes) * 60 + seconds) * 10**9 + stamps % 10**9
         if self.packed is None:
-            digits = len(stamps) > _FEWEST_STEPS and 10_000_000_000_000 <= stamps.min() <= stamps.max() < _MIDNIGHT
-            valid = digits and bool((minutes < 60).all() and (seconds < 60).all())
-            self.packed = valid and bool(np.diff(times).std() < _CALMER * np.diff(stamps).std())
+            written = len(stamps) > _FEWEST_STEPS and hours.min() > 0 and hours.max() < 24
+            written = written and max(minutes.max(), seconds.max()) < 60
+            self.packed = bool(written and np.diff(times).std() < _CALMER * np.diff(stamps).std())
         return times if self.packed else stamps
 
     def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:
@@ -264,10 +263,8 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
 
 def is_clock(steps: npt.NDArray[Any], begins: npt.NDArray[Any]) -> bool:
     """Tell whether times that begin so, and rise by these steps, are of a clock: from near 0 on, and evenly."""
-    if not len(steps) or not steps.min() > 0:
-        return False
-    at_nothing = begins.min() >= 0 and begins.max() <= 2 * steps.mean()
-    return bool(at_nothing and steps.std() <= _EVEN * steps.mean())
+    even = len(steps) > 0 and steps.min() > 0 and steps.std() <= _EVEN * steps.mean()
+    return bool(even and begins.min() >= 0 and begins.max() <= 2 * steps.mean())
 
 
 def together(stamps: Nanoseconds, values: Floats) -> int:
@@ -303,11 +300,8 @@ def of_each_second(stamps: Nanoseconds) -> int:
     if len(counts) < _FEWEST_STEPS:
         return 1
     count = int(np.gcd.reduce(counts[:-1]))
-    return (
-        count
-        if count <= _MOST_TOGETHER and not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all())
-        else 1
-    )
+    whole = not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all())
+    return count if whole and count <= _MOST_TOGETHER else 1
 
 
 def _differ_by_place(values: Floats, count: int) -> bool:

@@ -224,24 +224,22 @@ def _with_header(lines: list[str]) -> Layout | None:
     tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
     remarks = "\n".join(each for each in lines[:header_line] if each.startswith("#"))
     columns, said = _columns([_with_unit(name, remarks) for name in names], tool)
-    if not any(each.role == "time" for each in columns.values()):
-        columns |= _clock(names, _rows(lines[header_line + 1 :], delimiter, len(names)))
-    width = _width(lines[header_line + 1 :], delimiter, columns, len(names))
-    commas = delimiter not in (None, ",") and any("," in value for value in lines[header_line + 1 : header_line + 3])
+    below = lines[header_line + 1 :]
+    columns |= _clock(columns, names, _rows(below, delimiter, len(names)))
+    width = _width(below, delimiter, columns, len(names))
+    commas = delimiter not in (None, ",") and any("," in value for value in below[:2])
     layout = Layout(
         tool,
         delimiter,
         width,
         {at: column for at, column in columns.items() if at < width},
         header=(lines[header_line].strip().replace('"', "") if delimiter else " ".join(names)).encode(),
-        skipped=header_line
-        + 1
-        + any(line.strip() and not _WORDS.search(line) for line in lines[header_line + 1 :][:1]),
+        skipped=header_line + 1 + any(line.strip() and not _WORDS.search(line) for line in below[:1]),
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
         notes=() if tool else tuple(said),
     )
-    return _told_apart(layout, names, lines[header_line + 1 :])
+    return _told_apart(layout, names, below)
 
 
 def _with_unit(name: str, remarks: str) -> str:
@@ -274,9 +272,10 @@ def _rows(below: Sequence[str], delimiter: str | None, least: int) -> list[list[
     return [row for row in read if len(row) >= least]
 
 
-def _clock(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, Heading]:
-    """The first column in a unit of time that begins near 0 and rises evenly, as no run times do, whatever its name."""
-    for at, name in enumerate(names):
+def _clock(columns: Mapping[int, Heading], names: Sequence[str], rows: list[list[str]]) -> dict[int, Heading]:
+    """Where no time is known, the first column in a unit of it that rises evenly from near 0 on, as no run times do."""
+    timed = any(each.role == "time" for each in columns.values())
+    for at, name in enumerate(() if timed else names):
         quantity, scale = UNITS.get((re.findall(r"[^\W_]+", name.lower()) or [""])[-1], ("", None))
         read = [float_or_none(row[at].replace(",", ".")) for row in rows] if quantity == "time" else []
         times = np.array(read, np.float64)  # NaN where there is none

@@ -8,6 +8,7 @@ import io
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import parsedate
@@ -120,9 +121,8 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
             key = (begun, row.get("board", ""), "other" in pieces)
             rows[key] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
-    if not all(other for *_, other in rows):  # of a board, beside those of a processor, a limit or a mean
-        rows = {key: row for key, row in rows.items() if not key[-1]}
-    if all("length" in row for row in rows.values()) and len({row["stamp"] for row in rows.values()}) < len(rows):
+    rows = {key: row for key, row in rows.items() if not key[-1]} or rows  # else all are of something else
+    with suppress(ValueError):  # what is no date
         _by_lengths(list(rows.values()))
     names = [name for name in printed.columns if any(row.get(name) for row in rows.values())]
     cells = ([row.get(name) for name in names] for row in rows.values())
@@ -130,15 +130,12 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
 
 
 def _by_lengths(rows: Sequence[dict[str, str]]) -> None:
-    """Put readings that say how many ms each is long behind one another, from the first stamp on, and from a pause on."""
-    try:
-        stamps = [datetime.fromisoformat(row["stamp"]) for row in rows]
-    except ValueError:
-        return
-    ends = stamps[0]
-    for row, stamp in zip(rows[1:], stamps[1:], strict=True):
-        ends += timedelta(milliseconds=float(row["length"]))
-        ends = stamp if stamp - ends > timedelta(seconds=2) else ends
+    """Put readings of one second that say how many ms each was behind one another, but where there is a pause."""
+    ends: datetime | None = None
+    for row in rows if all("length" in row for row in rows) and len({row["stamp"] for row in rows}) < len(rows) else ():
+        stamp = datetime.fromisoformat(row["stamp"])
+        after = stamp if ends is None else ends + timedelta(milliseconds=float(row["length"]))
+        ends = after if stamp - after < timedelta(seconds=2) else stamp
         row["stamp"] = str(ends)
 
 
@@ -230,19 +227,14 @@ def _of_fields(text: bytes) -> bytes:
 def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
-    tuned = _OF_TUNERS.search(lower) is not None
-    if (
-        tuned
-        or not re.search('power|watt|"p(_gpu)?_m?w"', lower)
-        or not re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
-    ):
+    timed = re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
+    if _OF_TUNERS.search(lower) or not timed or not re.search('power|watt|"p(_gpu)?_m?w"', lower):
         return []
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
-    rows = (
-        _traces(document) or rows_in(document) or [row for each in lines for row in _rows_of_line(json_or_none(each))]
-    )
+    of_lines = [row for each in lines for row in _rows_of_line(json_or_none(each))]
+    rows = _traces(document) or rows_in(document) or of_lines
     rows = [of_one for row in rows for of_one in _of_each_board(row)]
     flat: list[dict[str, object]] = [{**dict(flattened(row)), **dict(_of_boards(row))} for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())

@@ -12,16 +12,12 @@ import numpy.typing as npt
 from ....base.formatting import counted
 from ....base.vocabulary import LOG_NOTES
 from ...channel import CHANNELS
-from .cells import (
-    Floats,
-    Nanoseconds,
-    is_clock,
-)
+from .cells import Floats, Nanoseconds, is_clock
 from .layouts import POWERS
 
 Numbers = npt.NDArray[np.uint8]  # of boards
-_MOST_BOARDS: Final = 64
-_FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
+MOST_BOARDS: Final = 64
+FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
 _STEADY: Final = 0.02  # of a figure, by which it may differ from another and say the same
 _MOST_W: Final = 1e6  # of all boards of a machine
@@ -56,7 +52,7 @@ def runs(time_ns: Nanoseconds) -> Numbers | None:
     """The number of the run of each reading, where a clock that rises evenly starts again with each; None elsewhere."""
     steps = np.diff(time_ns)
     again = steps < 0
-    if len(time_ns) < _FEWEST_OF_LOG or not 0 < again.sum() < min(_MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
+    if len(time_ns) < FEWEST_OF_LOG or not 0 < again.sum() < min(MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
         return None
     if not is_clock(steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]):
         return None
@@ -75,7 +71,7 @@ def is_mean_so_far(columns: Mapping[str, Floats], time_ns: Nanoseconds) -> bool:
     """
     power, counter = power_of(columns), columns.get("energy_j", np.empty(0))
     known = np.isfinite(power) & np.isfinite(counter) & (power > 0) if len(power) == len(counter) else np.empty(0, bool)
-    if known.sum() < _FEWEST_OF_LOG or near(np.ptp(counter[known]), trapezoid_j(power, time_ns), _STEADY):
+    if known.sum() < FEWEST_OF_LOG or near(np.ptp(counter[known]), trapezoid_j(power, time_ns), _STEADY):
         return False
     passed, seconds = counter[known] / power[known], time_ns[known] / 1e9
     return bool(np.ptp(passed - seconds) <= _STEADY * np.ptp(seconds))
