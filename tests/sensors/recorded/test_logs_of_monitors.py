@@ -287,6 +287,18 @@ GPU Power: {power} mW
     assert "each power is the mean of the time since the stamp before" in log.notes
 
 
+def test_powermetrics_says_how_long_samples_of_the_same_second_were(tmp_path: Path) -> None:
+    ends = [110 * n + 100 for n in range(20)]
+    text = "".join(
+        f"*** Sampled system activity (Fri Dec  5 21:25:{(end + pause) // 1000:02d} 2025 -0800) (110.00ms elapsed) ***\n"
+        f"GPU Power: {1000 + end} mW\n"
+        for pause in (0, 30_000)
+        for end in ends
+    )
+    (board,) = read(tmp_path, text).boards
+    assert seconds(board) == pytest.approx([0.11 * n for n in range(20)] + [30 + 0.11 * n for n in range(20)])
+
+
 def test_lines_under_the_output_of_date_are_of_one_board_each(tmp_path: Path) -> None:
     rows = "0 %, 7042 MiB, 46068 MiB, 32, {one:.2f} W\n0 %, 4 MiB, 46068 MiB, 24, {other:.2f} W\n"
     stamps = ("Wed Feb 26 11:59:59 AM EST 2025", "Wed Feb 26 12:00:00 PM EST 2025", "Wed Feb 26 12:00:01 PM EST 2025")

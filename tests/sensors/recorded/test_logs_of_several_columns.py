@@ -130,7 +130,11 @@ def test_what_is_no_power_drawn_is_not_read(tmp_path: Path, others: list[str]) -
     assert watts(log) == near(80)
 
 
-@pytest.mark.parametrize("heading", ["Apparent Power (VA)", "power_va", "tx_power_dbm", "power_hp"])
+@pytest.mark.parametrize(
+    "heading",
+    ["Apparent Power (VA)", "power_va", "tx_power_dbm", "power_hp", "power_plugged", "statistical_power", "tx_power"]
+    + ["pv_power_w", "solar_power_density_w_m2", "laser_power_mw", "cooling_power_w"],
+)
 def test_a_log_of_what_is_no_power_is_none(tmp_path: Path, heading: str) -> None:
     path = tmp_path / "log.csv"
     path.write_text(f"time_s,{heading}\n" + "".join(f"{row},{60 + row % 3}\n" for row in range(40)))

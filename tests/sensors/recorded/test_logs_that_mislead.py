@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -318,3 +319,60 @@ def test_a_row_of_means_or_of_a_sum_is_no_board(tmp_path: Path, name: str) -> No
     log = read(tmp_path, "timestamp,gpu,power_w\n" + "".join(rows))
     assert len(log.boards) == 2
     assert f"{name} is no board, and is left out" in notes(log)
+
+
+@pytest.mark.parametrize("heading", ["power_kWatt", "power (kWatts)", "Power (kilo watts)", "power (kW)"])
+def test_kilowatts_are_known_in_every_spelling(tmp_path: Path, heading: str) -> None:
+    log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{1.2 + row % 3 / 10:g}\n" for row in range(40)))
+    assert joules(log) == [pytest.approx(1300 * 39, rel=0.01)]
+
+
+@pytest.mark.parametrize(("heading", "unit"), [("power (MW)", 1e6), ("power (mW)", 1e-3), ("power_MW", 1e6)])
+def test_megawatts_are_read_where_milliwatts_would_be_nothing(tmp_path: Path, heading: str, unit: float) -> None:
+    rows = "".join(f"{row},{(200 + row % 3) / unit:.6g}\n" for row in range(40))
+    log = read(tmp_path, f"time_s,{heading}\n{rows}")
+    assert joules(log) == [pytest.approx(201 * 39, rel=0.01)]
+    assert ("read as a million" in notes(log)) is (unit > 1)
+
+
+@pytest.mark.parametrize("heading", ["energy (MWh)", "energy (mWh)"])
+def test_megawatt_hours_are_read_where_thousandths_would_be_nothing(tmp_path: Path, heading: str) -> None:
+    unit = 3.6e9 if "M" in heading else 3.6
+    log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{200 * row / unit:.6g}\n" for row in range(40)))
+    assert joules(log) == [pytest.approx(200 * 39, rel=1e-4)]
+
+
+@pytest.mark.parametrize("energy", ["energy_j", "total_energy_j", "energy_total_wh", "cumulative_energy_j"])
+def test_a_mean_since_the_beginning_beside_its_counter_is_not_integrated(tmp_path: Path, energy: str) -> None:
+    drawn = [70] * 10 + [300 + at % 3 for at in range(30)]
+    joule = 3600.0 if energy.endswith("wh") else 1.0
+    rows = [f"{at},{sum(drawn[:at]) / at:.2f},{sum(drawn[:at]) / joule:.4f}\n" for at in range(1, 41)]
+    log = read(tmp_path, f"time_s,avg_power_w,{energy}\n" + "".join(rows))
+    assert joules(log) == [pytest.approx(sum(drawn[1:]), rel=1e-3)]
+    assert "mean of all until then" in notes(log)
+
+
+@pytest.mark.parametrize("watts", [[200] * 40, [60 + 240 * (at > 9) for at in range(40)]])
+def test_a_power_beside_a_counter_that_is_no_mean_since_the_beginning_is_integrated(
+    tmp_path: Path, watts: list[int]
+) -> None:
+    rows = "".join(f"{at},{watts[at]},{sum(watts[:at])}\n" for at in range(40))
+    log = read(tmp_path, "time_s,power_w,total_energy_j\n" + rows)
+    assert len(recorded_energy(log.boards[0]).sources) == 2
+
+
+@pytest.mark.parametrize("day", ["", "20240503,"])
+@pytest.mark.parametrize("step", [1, 5])
+def test_times_of_the_day_may_have_no_colons(tmp_path: Path, day: str, step: int) -> None:
+    seconds = [10 * 3600 + 59 * 60 + at * step for at in range(80)]
+    rows = [f"{day}{at // 3600:02d}{at // 60 % 60:02d}{at % 60:02d},{60 + at % 3}\n" for at in seconds]
+    log = read(tmp_path, ("date,time,power_w\n" if day else "time,power_w\n") + "".join(rows))
+    assert log.boards[0].time_ns[-1] == 79 * step * 1_000_000_000
+    assert "names no unit" not in notes(log)
+    assert math.isnan(log.boards[0].began_s) is not bool(day)
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_seconds_are_no_times_of_the_day(tmp_path: Path, step: int) -> None:
+    rows = "".join(f"{10_000 + at * step},{60 + at % 3}\n" for at in range(40))
+    assert read(tmp_path, "time,power_w\n" + rows).boards[0].time_ns[-1] == 39 * step * 1_000_000_000

@@ -99,6 +99,20 @@ def test_a_column_of_boards_that_holds_a_name_does_not_say_which_of_them_it_is(t
     assert len(log.boards) == 2
 
 
+@pytest.mark.parametrize(("count", "step", "pause"), [(10, 1, 60), (2, 1, 10), (6, 5, 600), (8, 0.1, 20)])
+def test_runs_of_the_same_length_with_pauses_between_are_of_one_board(
+    tmp_path: Path, count: int, step: float, pause: float
+) -> None:
+    rows = [
+        f"{1_700_000_000 + run * (pause + count * step) + at * step:.1f},{60 + (at * 7 + run * 5) % 11}\n"
+        for run in range(8)
+        for at in range(count)
+    ]
+    log = read(tmp_path, "timestamp,power_w\n" + "".join(rows))
+    assert [len(board.time_ns) for board in log.boards] == [8 * count]
+    assert not any("come together" in note for note in log.notes)
+
+
 def test_a_log_that_is_read_without_a_rhythm_is_of_one_board(tmp_path: Path) -> None:
     gaps = [3, 997, 3, 3, 994, 1000, 3, 997, 2, 1] * 8
     begun, rows = 1_700_000_000_000, []
@@ -273,6 +287,38 @@ def test_headings_in_other_languages_name_times_and_powers(tmp_path: Path, headi
     assert joules(read(tmp_path, f"{headings}\n{rows}")) == {"GPU": pytest.approx(201 * 39)}
 
 
+@pytest.mark.parametrize(
+    "headings",
+    [
+        "Temps (s),Puissance GPU (W)",
+        "Tempo [s],Potenza GPU [W]",
+        "Czas [s],Moc GPU [W]",
+        "経過時間(秒),GPU電力(W)",
+        "offset_s,P_gpu (W)",
+        "Time since start [s],p_w",
+    ],
+)
+def test_numbers_in_seconds_and_watts_are_a_log_in_every_language(tmp_path: Path, headings: str) -> None:
+    rows = "".join(f"{at},{200 + at % 2}\n" for at in range(41))
+    assert joules(read(tmp_path, f"{headings}\n" + rows)) == {"GPU": pytest.approx(200.5 * 40)}
+
+
+@pytest.mark.parametrize("heading", ["Temps (s)", "wall_time_s", "duration [s]", "t (s)"])
+@pytest.mark.parametrize("beside", ["Takt [MHz]", "T (°C)", "CPU [W]"])
+def test_a_time_that_rises_evenly_from_0_on_is_a_clock_beside_what_never_changes(
+    tmp_path: Path, heading: str, beside: str
+) -> None:
+    rows = "".join(f"{at},{200 + at % 2},65\n" for at in range(41))
+    assert joules(read(tmp_path, f"{heading},Leistung GPU [W],{beside}\n" + rows)) == {"GPU": pytest.approx(200.5 * 40)}
+
+
+@pytest.mark.parametrize("times", [[1.5**at for at in range(30)], [500 + at for at in range(30)], [3, 1] * 15])
+def test_run_times_that_do_not_rise_evenly_from_0_on_are_no_clock(tmp_path: Path, times: list[float]) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("wall_time_s,power_w,mhz\n" + "".join(f"{time},{200 + time % 2},1410\n" for time in times))
+    assert not is_log(path)
+
+
 def test_a_day_and_a_time_in_spanish(tmp_path: Path) -> None:
     rows = "".join(f"{stamp.replace(' ', ',')},200\n" for stamp in STAMPS)
     (board,) = read(tmp_path, f"fecha,hora,potencia_w\n{rows}").boards
@@ -352,6 +398,25 @@ def test_lines_of_text_with_several_boards_are_a_log_of_each(tmp_path: Path) -> 
     text = "".join(f"[{stamp}] GPU0: {59 + at % 2}W  GPU1: {64 - at % 2}W\n" for at, stamp in enumerate(STAMPS))
     log = read(tmp_path, text, "log.txt")
     assert [board.by_name["power_average_w"][:2].tolist() for board in log.boards] == [[59, 60], [64, 63]]
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "last"),
+    [
+        ("{stamp} CPU Power: 65.1 W\n{stamp} GPU Power: {w} W\n{stamp} Total Power: 300.5 W\n", "", ""),
+        ("{stamp} [gpu] {w} W\n{stamp} [cpu] 65.1 W\n", "", ""),
+        ("{stamp} cpu 35 % GPU {w} W\n", "", ""),
+        ("{stamp} INFO power: {w} W\n", "{stamp} INFO set power limit to 300 W\n", ""),
+        ("{stamp} power: {w} W\n", "{stamp} idle power baseline: 60.0 W\n", "Average power: 233.1 W\n"),
+        ("{stamp} average power: {w} W\n", "", ""),
+    ],
+)
+def test_lines_of_text_on_processors_limits_and_means_are_no_readings_beside_others(
+    tmp_path: Path, line: str, first: str, last: str
+) -> None:
+    text = "".join(line.format(stamp=stamp, w=200 + at % 2) for at, stamp in enumerate(STAMPS))
+    (board,) = read(tmp_path, first.format(stamp=STAMPS[0]) + text + last, "log.txt").boards
+    assert board.by_name["power_average_w"].tolist() == [200, 201] * 20
 
 
 def test_watts_in_cells_behind_a_stamp_are_no_lines_of_text(tmp_path: Path) -> None:

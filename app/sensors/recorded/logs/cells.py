@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -149,12 +149,16 @@ DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
 _DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
+_CALMER: Final = 0.9  # of the standard deviation
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
 _LOOKED_AT: Final = 50  # cells, for how stamps are written
 _FEWEST_STEPS: Final = 10
 _MOST_TOGETHER: Final = 16  # boards of one machine
 _SOON: Final = 0.1  # of the time to the next ones: readings that come together
+_OF_BOARDS: Final = 50_000_000  # ns, in which a tool reads the next board
+_OF_RUNS: Final = 1_000_000_000  # ns, which no tool takes for it
+_EVEN: Final = 0.1  # standard deviation of the steps of a clock over their mean
 _MOSTLY_SAME: Final = 0.5
 _APART: Final = 1.25  # ratio of the powers of two boards, which one board does not draw in turns
 _FAR: Final = 10.0  # times the scatter of each
@@ -167,6 +171,7 @@ class Dates:
         self._month_first = month_first
         self.contradicted = False  # some can only begin with the day, and others with the month
         self._offset: int | None = None  # of the first stamp, in ns
+        self.packed: bool | None = None  # numbers are times of the day, as 101152
 
     def read(self, data: Bytes, starts: Rows) -> tuple[Nanoseconds, Rows]:
         """Dates in ns (20260419, 2026-04-19, 19.4.2026 or 4/19/2026), and where each of them ends."""
@@ -194,6 +199,16 @@ class Dates:
         if self._offset is None and written.any():
             self._offset = int(found[int(np.argmax(written))])
         return np.where(written, found - (self._offset or 0), 0)
+
+    def of_day(self, stamps: Nanoseconds) -> Nanoseconds:
+        """Numbers as they are, or as times of the day: 101152 as 10:11:52, where the steps are then more even."""
+        hours, minutes, seconds = stamps // 10**13, stamps // 10**11 % 100, stamps // 10**9 % 100
+        times = ((hours * 60 + minutes) * 60 + seconds) * 10**9 + stamps % 10**9
+        if self.packed is None:
+            written = len(stamps) > _FEWEST_STEPS and hours.min() > 0 and hours.max() < 24
+            written = written and max(minutes.max(), seconds.max()) < 60
+            self.packed = bool(written and np.diff(times).std() < _CALMER * np.diff(stamps).std())
+        return times if self.packed else stamps
 
     def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:
         """Whether the month stands first: where only that gives dates, or dates that follow one another sooner."""
@@ -223,7 +238,8 @@ def stamps_of(block: Block, cell: int, scale: float | None, dates: Dates | None 
             return _time_of_day(block.data, starts)[0]
         if number is not None and math.isfinite(number):
             by_size = next((each for size, each in _EPOCHS if abs(number) >= size), 1e9)
-            return _numbered(block, cell, by_size if scale is None else scale * 1e9)
+            stamps = _numbered(block, cell, by_size if scale is None else scale * 1e9)
+            return dates.of_day(stamps) if scale is None else stamps
     return np.empty(0, np.int64)
 
 
@@ -245,11 +261,17 @@ def rises(stamps: Nanoseconds, share: float = 1.0) -> bool:
     return len(stamps) > 0 and bool(is_time(stamps).all() and later.sum() >= share * len(later))
 
 
+def is_clock(steps: npt.NDArray[Any], begins: npt.NDArray[Any]) -> bool:
+    """Tell whether times that begin so, and rise by these steps, are of a clock: from near 0 on, and evenly."""
+    even = len(steps) > 0 and steps.min() > 0 and steps.std() <= _EVEN * steps.mean()
+    return bool(even and begins.min() >= 0 and begins.max() <= 2 * steps.mean())
+
+
 def together(stamps: Nanoseconds, values: Floats) -> int:
     """Count the readings that come together each time, as those of several boards do; 1 where they are of one.
 
-    Without times, those of boards must differ by their place.
-    A board that is read twice at once has the same value twice. Of whole seconds that are the same, boards must differ.
+    A board that is read twice at once has the same value twice, and one that is read in runs has seconds between.
+    Of whole seconds that are the same, boards must differ; without times, by their place.
     """
     if not len(stamps):  # no column holds the time
         return next(
@@ -268,6 +290,8 @@ def together(stamps: Nanoseconds, values: Floats) -> int:
     apart, groups = steps[count - 1 :: count], values[:whole].reshape(-1, count)
     within = np.delete(steps, np.s_[count - 1 :: count])
     same = (groups[:, 1:] == groups[:, :1]).mean() > _MOSTLY_SAME
+    step = float(np.median(within))  # of runs that are as long as one another, it is that of the tool
+    same |= step >= _OF_RUNS or (step > _OF_BOARDS and not _differ_by_place(values, count))
     return 1 if same or within.min() < 0 or within.max() > _SOON * apart.min() else count
 
 
@@ -280,11 +304,8 @@ def of_each_second(stamps: Nanoseconds) -> int:
     if len(counts) < _FEWEST_STEPS:
         return 1
     count = int(np.gcd.reduce(counts[:-1]))
-    return (
-        count
-        if count <= _MOST_TOGETHER and not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all())
-        else 1
-    )
+    whole = not (seconds % 1_000_000_000).any() and bool((np.diff(stamps) >= 0).all())
+    return count if whole and count <= _MOST_TOGETHER else 1
 
 
 def _differ_by_place(values: Floats, count: int) -> bool:

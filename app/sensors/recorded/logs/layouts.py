@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from ....base.text import float_or_none
 from ....base.vocabulary import (
     BOARDS,
@@ -28,7 +30,7 @@ from ....base.vocabulary import (
     WORDS,
 )
 from ...channel import CHANNELS as KNOWN
-from .cells import Block, stamps_of
+from .cells import Block, is_clock, stamps_of
 
 _BRACKETED: Final = re.compile(r"\s*[\[(]([^\[\]()]*)[\])]\s*$")
 _NUMBERED: Final = re.compile(r"\b(?:gpus?|devices?|cards?|accel|[nthx]pu)[ _]?(\d{1,3})\b")
@@ -52,15 +54,15 @@ class Heading:
 def heading(text: str, unit: str = "") -> Heading:
     """What a heading says; `unit` is that of a second line, as dmon writes it."""
     text = " ".join(text.split())
-    lower = text.lower()
+    lower = re.sub(r"\b(kilo|milli|mega) (?=watt)", r"\1", text.lower())
     if (bracketed := _BRACKETED.search(lower)) and _is_unit(bracketed[1].strip()):
         lower, unit = lower[: bracketed.start()], unit or bracketed[1]
     unit = unit.strip().lower()
     words = re.sub(r"([^\w%]|_)+", " ", lower).strip()
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
-    if LOG_PATTERNS["time"].fullmatch(words):
-        quantity, scale = UNITS.get(unit or words.rpartition(" ")[2], ("", None))
+    quantity, scale = UNITS.get(unit or words.rpartition(" ")[2], ("", None))
+    if LOG_PATTERNS["time"].fullmatch(words) and quantity != "temperature":  # 'T [°C]'
         return Heading(text, "time", scale=scale if quantity == "time" else None)
     if words in BOARDS:
         return Heading(text, "board", board=BOARDS[words])
@@ -90,11 +92,13 @@ def _channel_of(text: str, words: str, unit: str) -> Heading:
     for channel, pattern in CHANNELS.items():
         if pattern.fullmatch(words) and may_be_in(unit, channel):
             return Heading(text, "channel", channel, scale_of(unit), board)
+    if LOG_PATTERNS["whole_energy"].fullmatch(words) and may_be_in(unit, "energy_j"):
+        return Heading(text, "channel", "energy_j", scale_of(unit), board, 2)
     if LOG_PATTERNS["other_power"].fullmatch(words) and may_be_in(unit, "power_instant_w"):
         doubt = 1 if board or LOG_PATTERNS["of_a_board"].match(words) else 2
         return Heading(text, "channel", "power_instant_w", scale_of(unit), board, doubt)
-    if unit in ("w", "watt", "watts") and LOG_PATTERNS["node"].fullmatch(words):
-        return Heading(text, "channel", "power_instant_w", scale_of(unit), words if words != "gpu" else "")
+    if (node := LOG_PATTERNS["node"].fullmatch(words)) and UNITS.get(unit, ("",))[0] == "power":
+        return Heading(text, "channel", "power_instant_w", scale_of(unit), node["board"] or "")
     return Heading(text, "")
 
 
@@ -223,20 +227,22 @@ def _with_header(lines: list[str]) -> Layout | None:
     tool = next((tool for tool, known in LOG_TOOLS.items() if known.search(above)), "")
     remarks = "\n".join(each for each in lines[:header_line] if each.startswith("#"))
     columns, said = _columns([_with_unit(name, remarks) for name in names], tool)
-    width = _width(lines[header_line + 1 :], delimiter, columns, len(names))
-    commas = delimiter not in (None, ",") and any("," in value for value in lines[header_line + 1 : header_line + 3])
+    below = lines[header_line + 1 :]
+    columns |= _clock(columns, names, _rows(below, delimiter, len(names)))
+    width = _width(below, delimiter, columns, len(names))
+    commas = delimiter not in (None, ",") and any("," in value for value in below[:2])
     layout = Layout(
         tool,
         delimiter,
         width,
         {at: column for at, column in columns.items() if at < width},
         header=(lines[header_line].strip().replace('"', "") if delimiter else " ".join(names)).encode(),
-        skipped=header_line + 1 + _is_rule(lines[header_line + 1 :][:1]),
+        skipped=header_line + 1 + _is_rule(below[:1]),
         translation=_AS_POINTS if commas else None,
         step_s=1.0 if any(name.startswith(_OF_A_SECOND) for name in names) else None,
         notes=() if tool else tuple(said),
     )
-    return _told_apart(layout, names, lines[header_line + 1 :])
+    return _told_apart(layout, names, below)
 
 
 def _is_rule(below: Sequence[str]) -> bool:
@@ -252,10 +258,7 @@ def _with_unit(name: str, remarks: str) -> str:
 
 def _told_apart(layout: Layout, names: Sequence[str], below: Sequence[str]) -> Layout:
     """Where no known column tells boards apart, as another that does: one whose texts take turns, row by row."""
-    lines = [line for line in below[:_TURNS_IN] if line.strip() and not line.startswith("#")]
-    delimiter = layout.delimiter
-    read = csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if delimiter else map(str.split, lines)
-    across = [*zip(*(row for row in read if len(row) >= len(names)), strict=False)]
+    across = [*zip(*_rows(below, layout.delimiter, len(names)), strict=False)]
     known = layout.places("board") + layout.places("name")
     if not across or not layout.powers or any(len({*across[at]}) > 1 for at in known):
         return layout
@@ -268,6 +271,25 @@ def _told_apart(layout: Layout, names: Sequence[str], below: Sequence[str]) -> L
             notes = (*layout.notes, LOG_NOTES["turns"].format(name))
             return replace(layout, columns={**layout.columns, at: board}, notes=notes)
     return layout
+
+
+def _rows(below: Sequence[str], delimiter: str | None, least: int) -> list[list[str]]:
+    """The cells of the first lines, of those that have at least so many."""
+    lines = [line for line in below[:_TURNS_IN] if line.strip() and not line.startswith("#")]
+    read = csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if delimiter else map(str.split, lines)
+    return [row for row in read if len(row) >= least]
+
+
+def _clock(columns: Mapping[int, Heading], names: Sequence[str], rows: list[list[str]]) -> dict[int, Heading]:
+    """Where no time is known, the first column in a unit of it that rises evenly from near 0 on, as no run times do."""
+    timed = any(each.role == "time" for each in columns.values())
+    for at, name in enumerate(() if timed else names):
+        quantity, scale = UNITS.get((re.findall(r"[^\W_]+", name.lower()) or [""])[-1], ("", None))
+        read = [float_or_none(row[at].replace(",", ".")) for row in rows] if quantity == "time" else []
+        times = np.array(read, np.float64)  # NaN where there is none
+        if np.isfinite(times).all() and is_clock(np.diff(times), times[:1]):
+            return {at: Heading(name, "time", scale=scale)}
+    return {}
 
 
 def _take_turns(cells: Sequence[str], drawn: Sequence[str], times: Sequence[str], may_differ: bool) -> bool:
@@ -394,6 +416,8 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
     bare = powers | of_all if len(boards) > 1 else powers if boards else {}
     unread = {at for at, each in powers.items() if each.doubt > min(least, most)}
     unread |= {at for at, each in bare.items() if not each.board}
+    if not surest or any("gpu" in each.text.lower() for each in surest.values()):  # a total may be of more
+        unread |= {at for at, each in found.items() if each.channel == "energy_j" and each.doubt}
     for kind, doubt in (("total", 1), ("machine", 2)) if not boards and least < RAIL else ():
         whole = {at for at, each in surest.items() if LOG_PATTERNS[kind].search(each.text.replace("_", " "))}
         if whole and least >= doubt:

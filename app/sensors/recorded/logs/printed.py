@@ -8,7 +8,9 @@ import io
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from email.utils import parsedate
 from itertools import chain, count, pairwise, zip_longest
 from pathlib import Path
@@ -102,8 +104,11 @@ def _table(headings: Iterable[object], rows: Iterable[Iterable[object]], tool: s
 
 
 def _of_readings(text: bytes, printed: _Printed) -> bytes:
-    """A row for each reading of each board under the stamp above; of two for one the later counts."""
-    rows: dict[tuple[int, str], dict[str, str]] = {}
+    """A row for each reading of each board under the stamp above; of two for one the later counts.
+
+    Those that the words before them say to be of something else (`other`) count where all are.
+    """
+    rows: dict[tuple[int, str, bool], dict[str, str]] = {}
     row: dict[str, str] = {}
     counted = "board" in printed.columns and "board" not in printed.reading.groupindex
     for number, found in enumerate(printed.reading.finditer(text.decode("utf-8", "replace"))):
@@ -114,10 +119,24 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
         if counted and "power" in pieces:
             row["board"] = str(next(boards))
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
-            rows[begun, row.get("board", "")] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+            key = (begun, row.get("board", ""), "other" in pieces)
+            rows[key] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+    rows = {key: row for key, row in rows.items() if not key[-1]} or rows  # else all are of something else
+    with suppress(ValueError):  # what is no date
+        _by_lengths(list(rows.values()))
     names = [name for name in printed.columns if any(row.get(name) for row in rows.values())]
     cells = ([row.get(name) for name in names] for row in rows.values())
     return _table([printed.columns[name] for name in names], cells, printed.tool)
+
+
+def _by_lengths(rows: Sequence[dict[str, str]]) -> None:
+    """Put readings of one second that say how many ms each was behind one another, but where there is a pause."""
+    ends: datetime | None = None
+    for row in rows if all("length" in row for row in rows) and len({row["stamp"] for row in rows}) < len(rows) else ():
+        stamp = datetime.fromisoformat(row["stamp"])
+        after = stamp if ends is None else ends + timedelta(milliseconds=float(row["length"]))
+        ends = after if stamp - after < timedelta(seconds=2) else stamp
+        row["stamp"] = str(ends)
 
 
 def _in_numbers(stamp: str) -> str:
@@ -208,19 +227,14 @@ def _of_fields(text: bytes) -> bytes:
 def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     """The rows of JSON or JSON lines that may be readings of power; none of a tuner's, or of runs."""
     lower = beginning.lower()
-    tuned = _OF_TUNERS.search(lower) is not None
-    if (
-        tuned
-        or not ("power" in lower or "watt" in lower)
-        or not re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
-    ):
+    timed = re.search(r'"[^"]*(time|date|elapsed|"t(s|_s|_ms)?")', lower)
+    if _OF_TUNERS.search(lower) or not timed or not re.search('power|watt|"p(_gpu)?_m?w"', lower):
         return []
     text = read_text(path)
     document = json_or_none(text)
     lines = text.splitlines() if document is None else ()
-    rows = (
-        _traces(document) or rows_in(document) or [row for each in lines for row in _rows_of_line(json_or_none(each))]
-    )
+    of_lines = [row for each in lines for row in _rows_of_line(json_or_none(each))]
+    rows = _traces(document) or rows_in(document) or of_lines
     rows = [of_one for row in rows for of_one in _of_each_board(row)]
     flat: list[dict[str, object]] = [{**dict(flattened(row)), **dict(_of_boards(row))} for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())

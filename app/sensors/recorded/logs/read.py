@@ -41,23 +41,32 @@ from .cells import (
 )
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
-from .readings import leave_out_impossible, near, power_of, runs, spread, trapezoid_j
+from .readings import (
+    FEWEST_OF_LOG,
+    MOST_BOARDS,
+    Numbers,
+    is_mean_so_far,
+    leave_out_impossible,
+    near,
+    power_of,
+    runs,
+    spread,
+    trapezoid_j,
+)
 
-Numbers = npt.NDArray[np.uint8]  # of boards
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
 
 _LONGEST_LINE: Final = 2**16
 _MOST_READINGS: Final = 10_000_000  # of all boards
-_MOST_BOARDS: Final = 64
 _MOST_MARKS: Final = 10_000  # changes of the phase
 _MOST_UNREADABLE: Final = 0.02  # of the lines
 _MOST_BEHIND: Final = 20  # of them after the last reading, which count for none
-_FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _SINCE_EPOCH_NS: Final = 10**18  # September 2001: no duration
 _LEAST_W: Final = 0.5  # which no board draws less than while it works
 _PLAUSIBLE_W: Final = 3000.0  # whole numbers beyond it, without a unit, are mW
 _LONG_STEP_NS: Final = 10_000_000_000  # between readings, which few loggers wait for
 _IN_BETWEEN: Final = 30.0  # of a unit and its thousandth
+_MEGA: Final = re.compile("(?<![A-Za-z])M(W|J|W[hH])(?![A-Za-z])")  # where 'm' may be meant
 _DIFFERENT: Final = 0.2  # of the logarithm, beyond which a claim is contradicted
 _MOSTLY: Final = 0.9  # of the times since a beginning: it begins again with each step of a job
 _FEWEST_FALLS: Final = 3
@@ -105,7 +114,7 @@ def is_log(path: Path) -> bool:
         return True
     if runs(stamps) is not None:
         return True
-    return len(stamps) >= _FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
+    return len(stamps) >= FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
 
 
 def is_dmon(path: Path) -> bool:
@@ -241,7 +250,7 @@ class _Reader:
         if not len(stamps):
             what = f"{self._where(block, 0)}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
-        self._numbered = _number(block.text(0, place)) is not None
+        self._numbered = _number(block.text(0, place)) is not None and not self.dates.packed
         day = self._layout.places("day")
         if day and int(stamps.max(initial=0)) < DAY_NS:
             stamps = stamps + self.dates.read(block.data, block.starts[:, day[0]])[0]
@@ -290,8 +299,8 @@ class _Reader:
         keys = [" ".join(block.text(row, at) for at in places) for row in rows]
         for row, key in zip(rows, keys, strict=True):
             self._names.setdefault(key, "".join(block.text(row, at).strip('"') for at in names))
-        if len(self._names) > _MOST_BOARDS:
-            self._refuse(f"more than {_MOST_BOARDS} boards", "log the boards into files of their own")
+        if len(self._names) > MOST_BOARDS:
+            self._refuse(f"more than {MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
         return np.array([known.index(key) for key in keys], np.uint8)[which]
 
@@ -342,7 +351,7 @@ class _Reader:
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
         times, board = over_midnight(self._whole("time", np.int64)), self._whole("board", np.uint8)
-        if len(times) >= _FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
+        if len(times) >= FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
             self._notes.append("the newest reading comes first: they are read from the last one on")
             times, board = times[::-1], board[::-1]
             columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
@@ -444,6 +453,10 @@ class _Reader:
             scale = 1e-3
             middle = float(np.median(finite))
             self._notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
+        elif scale in (1e-3, 3.6) and len(finite) and _MEGA.search(named.text):
+            if finite.max() - finite.min() * (named.channel == "energy_j") < 1.0:
+                scale *= 1e9
+                self._notes.append(LOG_NOTES["mega"].format(named.text))
         if scale != 1.0:
             values *= scale
         most_w = float(finite.max(initial=0.0)) * scale
@@ -488,8 +501,10 @@ class _Reader:
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
         forward = self._forward(time_ns)
+        so_far = is_mean_so_far(of_board, time_ns)
+        self._notes += [LOG_NOTES["so_far"]] if so_far else []
         time_ns = time_ns[forward]
-        named = [name for name in CHANNELS if name in of_board]
+        named = [name for name in CHANNELS if name in of_board and not (so_far and name in POWERS)]
         table = self._table(named, of_board, forward, time_ns)
         if len(time_ns) < 2 or not np.isfinite(power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
             return None

@@ -12,21 +12,18 @@ import numpy.typing as npt
 from ....base.formatting import counted
 from ....base.vocabulary import LOG_NOTES
 from ...channel import CHANNELS
-from .cells import (
-    Floats,
-    Nanoseconds,
-)
+from .cells import Floats, Nanoseconds, is_clock
 from .layouts import POWERS
 
 Numbers = npt.NDArray[np.uint8]  # of boards
-_MOST_BOARDS: Final = 64
-_FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
+MOST_BOARDS: Final = 64
+FEWEST_OF_LOG: Final = 20  # rows of rising times that are no durations
 _FAILED: Final = (65535, 4294967295, 4294967)  # W in place of a reading, the last one from mW
+_STEADY: Final = 0.02  # of a figure, by which it may differ from another and say the same
 _MOST_W: Final = 1e6  # of all boards of a machine
 _AT_WORK_W: Final = 10.0  # more than a board at rest, which may be off for a while
 _MOST_FAILED: Final = 6  # readings in a row
 _FEWEST_OF_RUN: Final = 5  # readings
-_EVEN: Final = 0.1  # standard deviation of the steps over their mean, of a clock that starts again with each run
 
 
 def trapezoid_j(power: Floats, time_ns: Nanoseconds) -> float:
@@ -55,11 +52,9 @@ def runs(time_ns: Nanoseconds) -> Numbers | None:
     """The number of the run of each reading, where a clock that rises evenly starts again with each; None elsewhere."""
     steps = np.diff(time_ns)
     again = steps < 0
-    if len(time_ns) < _FEWEST_OF_LOG or not 0 < again.sum() < min(_MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
+    if len(time_ns) < FEWEST_OF_LOG or not 0 < again.sum() < min(MOST_BOARDS, len(time_ns) // _FEWEST_OF_RUN):
         return None
-    even, begins = steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]
-    at_nothing = begins.min() >= 0 and begins.max() <= 2 * even.mean()
-    if not at_nothing or even.min() <= 0 or even.std() > _EVEN * even.mean():
+    if not is_clock(steps[~again], time_ns[np.flatnonzero(np.concatenate(([True], again)))]):
         return None
     return np.concatenate(([0], np.cumsum(again))).astype(np.uint8)
 
@@ -67,6 +62,19 @@ def runs(time_ns: Nanoseconds) -> Numbers | None:
 def power_of(columns: Mapping[str, Floats], names: Sequence[str] = POWERS) -> Floats:
     """The power of a board, by the first of these names that it has; nothing where it has none."""
     return next((columns[name] for name in names if name in columns), np.empty(0))
+
+
+def is_mean_so_far(columns: Mapping[str, Floats], time_ns: Nanoseconds) -> bool:
+    """Tell whether a power is the mean since the beginning: the counter beside it, over the time that has passed.
+
+    Of a steady power, which is its own mean, it does not matter.
+    """
+    power, counter = power_of(columns), columns.get("energy_j", np.empty(0))
+    known = np.isfinite(power) & np.isfinite(counter) & (power > 0) if len(power) == len(counter) else np.empty(0, bool)
+    if known.sum() < FEWEST_OF_LOG or near(np.ptp(counter[known]), trapezoid_j(power, time_ns), _STEADY):
+        return False
+    passed, seconds = counter[known] / power[known], time_ns[known] / 1e9
+    return bool(np.ptp(passed - seconds) <= _STEADY * np.ptp(seconds))
 
 
 def leave_out_impossible(name: str, values: Floats, notes: list[str]) -> None:
