@@ -27,6 +27,7 @@ from .headings import (
     COUNTED,
     EACH_ITS_OWN,
     EXTREME,
+    LETTERS,
     MEASURED,
     OF_REPEATS,
     RAN_THERE,
@@ -38,11 +39,14 @@ from .headings import (
     Floats,
     Role,
     is_geometric,
+    looks_chosen,
     over,
 )
 from .sheet import FEWEST, SAME_TIME, SCATTER, Sheet, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
+_PAIRS: Final = {"p": {"q", "s"}, "e": {"s"}, "kw": {"kh"}}  # a grid of processes, speed-up and efficiency, a kernel
+_OVER_UNITS: Final = (Role.POWER, Role.ENERGY, Role.GRAPHICS_CLOCK, Role.OBSERVED_CLOCK)
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart
 _LARGEST_SPACE: Final = 2**62  # configurations
@@ -68,9 +72,9 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
         In the table's order.
     """
     sheet = Sheet(cells, given or {})
-    for judge in (_latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats, _done_in_a_time, _amounts):
+    for judge in (_letters, _latencies, _constants, _clocks, _powers, _operations, _blocks_of_repeats):
         judge(sheet)
-    for judge in (_voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_done_in_a_time, _amounts, _voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -94,6 +98,24 @@ def listing_of(columns: Sequence[Column]) -> Listing:
     unused = len(columns) - len(rows)
     rows += [(f"{unused} others", Role.UNUSED.value, "", "--roles HEADING=ROLE uses one")] if unused else []
     return Listing("", ("column", "is", "unit", "because"), rows)
+
+
+def _letters(sheet: Sheet) -> None:
+    """A letter is no quantity beside a column that says it plainly, and none of a pair such as P x Q or S and E."""
+    names = {column.heading.lower() for column in sheet.columns}
+    for column in sheet.open(Role.POWER, Role.ENERGY, Role.TIME):
+        letter, numbers = column.heading.lower(), sheet.numbers(column)
+        role = Role.PARAMETER if looks_chosen(numbers[np.isfinite(numbers)]) else Role.FIGURE
+        said = any(len(other.heading) > 1 and not other.words & EXTREME for other in sheet.of(column.role))
+        beside = (said and letter in LETTERS) or names & _PAIRS.get(letter, set())
+        if beside and (role is Role.PARAMETER or letter == "e"):  # an efficiency has fractions
+            sheet.put(column, role, f"no {column.role.value}, beside the others", unit="", scale=1.0)
+    over_units = [c for c in sheet.of(*_OVER_UNITS) if re.fullmatch(r"\w ?/ ?\w+", c.heading)]
+    for column in (c for c in sheet.open(Role.THROUGHPUT) if over_units and c.heading == "t/s"):
+        if len(over_units) > 1:
+            sheet.put(column, Role.TIME, "over its unit, as others are", unit="s")
+        else:
+            sheet.put(column, Role.THROUGHPUT, candidates=(Role.THROUGHPUT, Role.TIME))
 
 
 def _latencies(sheet: Sheet) -> None:

@@ -10,11 +10,17 @@ import pytest
 
 from app.cli import main
 from app.engine.analysis.iso_lines import role_of
+from app.engine.formats.columns import parse_columns
 from app.engine.formats.headings import Column, Role, by_itself
+from app.engine.formats.roles import roles_of
 
 
 def by_heading(heading: str, *values: float) -> Column:
     return by_itself(heading, np.array(values or (1.5, 2.25, 3.75, 4.5), float))
+
+
+def found(text: str) -> dict[str, Column]:
+    return {column.heading: column for column in roles_of(parse_columns(text, "file.csv").by_kind())}
 
 
 @pytest.mark.parametrize("unit", ["J/sample", "mJ/step", "Wh/sentence", "MWh/SY", "J/solve", "pJ/flop"])
@@ -87,6 +93,12 @@ def test_a_quotient_of_units_or_a_quantity_over_its_unit(heading: str, role: Rol
     assert column.scale == pytest.approx(scale)
 
 
+def test_tokens_a_second_are_a_time_beside_quantities_over_their_units() -> None:
+    beside = found("f/MHz,P/W,t/s,E/J\n510,104.2,22.35,2329\n690,125.2,17.3,2166\n1410,390,10,3900\n")
+    assert [beside[name].role for name in ("P/W", "t/s", "E/J")] == [Role.POWER, Role.TIME, Role.ENERGY]
+    assert found("threads,t/s,W\n1,7.5,60.5\n4,21.2,80.1\n8,30.4,95.2\n")["t/s"].role is Role.THROUGHPUT
+
+
 @pytest.mark.parametrize("heading", ["GPUs", "SMs", "num_GPUs", "GPUs active", "CPUs", "TBs", "VMs"])
 def test_things_in_the_plural_are_no_times(heading: str) -> None:
     assert by_heading(heading, 1, 2, 4, 8).role is Role.PARAMETER
@@ -107,6 +119,34 @@ def test_things_in_the_plural_are_no_times(heading: str) -> None:
 )
 def test_rates_that_someone_asks_for_are_round(heading: str, values: tuple[float, ...], role: Role) -> None:
     assert by_heading(heading, *values).role is role
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("N,P,Q,Time,Power_W\n9,1,4,15.5,1480\n9,2,2,13.7,1590\n9,4,1,16.2,1450\n", "P"),
+        ("P,batch,latency_ms,power_draw_W\n1,8,21.5,310\n2,8,12.3,602\n4,8,7.9,1150\n", "P"),
+        ("n,p,T,S,E\n4,1,64,1,1\n4,2,32.6,1.96,0.98\n4,4,16.9,3.79,0.95\n", "pE"),
+        ("E,lr,time_h,kWh\n10,0.1,1.1,0.36\n20,0.1,2.2,0.71\n40,0.1,4.3,1.4\n", "E"),
+        ("P,Q,seconds,joules\n1,4,20.5,8800\n2,2,18.2,8420\n4,1,19.1,8900\n", "P"),
+    ],
+)
+def test_a_letter_is_no_quantity_beside_one_that_says_it(text: str, letters: str) -> None:
+    columns = found(text)
+    assert not {Role.POWER, Role.ENERGY} & {columns[letter].role for letter in letters}
+    assert Role.TIME in {column.role for column in columns.values()} or "latency_ms" in columns
+
+
+@pytest.mark.parametrize("text", ["f,P,t,E\n510,104,22.4,2329\n690,125,17.3,2166\n1410,390,10,3900\n"])
+def test_letters_that_nothing_contradicts_are_quantities(text: str) -> None:
+    columns = found(text)
+    assert [columns[letter].role for letter in "PtE"] == [Role.POWER, Role.TIME, Role.ENERGY]
+
+
+def test_the_height_and_width_of_a_kernel_are_no_kilowatts() -> None:
+    text = "kh,kw,latency_ms,energy_mJ\n1,1,0.11,22\n3,3,0.35,85\n5,5,0.8,210\n"
+    assert found(text)["kw"].role is Role.PARAMETER
+    assert found(text.replace("kh,", "block,"))["kw"].role is Role.POWER
 
 
 def test_a_power_of_a_gpu_whose_whole_numbers_come_again_was_measured() -> None:
