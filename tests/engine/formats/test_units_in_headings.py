@@ -23,7 +23,9 @@ def found(text: str) -> dict[str, Column]:
     return {column.heading: column for column in roles_of(parse_columns(text, "file.csv").by_kind())}
 
 
-@pytest.mark.parametrize("unit", ["J/sample", "mJ/step", "Wh/sentence", "MWh/SY", "J/solve", "pJ/flop"])
+@pytest.mark.parametrize(
+    "unit", ["J/sample", "mJ/step", "Wh/sentence", "MWh/SY", "J/solve", "pJ/flop", "J/second of audio"]
+)
 def test_energy_of_each_is_no_speed(unit: str) -> None:
     assert by_heading(unit).role is Role.WORK_ENERGY
     assert role_of(unit) is None
