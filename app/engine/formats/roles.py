@@ -45,7 +45,7 @@ from .headings import (
 from .sheet import FEWEST, SAME_TIME, SCATTER, Sheet, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
-_PAIRS: Final = {"p": {"q", "s"}, "e": {"s"}, "kw": {"kh"}}  # a grid of processes, speed-up and efficiency, a kernel
+_PAIRS: Final = {"p": {"q", "s"}, "e": {"s"}, "t": {"tg"}, "kw": {"kh"}}  # P x Q, speed-up and efficiency, threads
 _OVER_UNITS: Final = (Role.POWER, Role.ENERGY, Role.GRAPHICS_CLOCK, Role.OBSERVED_CLOCK)
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart

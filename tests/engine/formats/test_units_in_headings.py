@@ -145,6 +145,10 @@ def test_letters_that_nothing_contradicts_are_quantities(text: str) -> None:
     assert [columns[letter].role for letter in "PtE"] == [Role.POWER, Role.TIME, Role.ENERGY]
 
 
+def test_t_beside_rates_of_prompts_and_tokens_counts_threads() -> None:
+    assert found("t,b,pp,tg,watts\n4,1,61,8.1,88\n8,1,110,12.9,121\n16,1,190,14.8,168\n")["t"].role is Role.PARAMETER
+
+
 def test_the_height_and_width_of_a_kernel_are_no_kilowatts() -> None:
     text = "kh,kw,latency_ms,energy_mJ\n1,1,0.11,22\n3,3,0.35,85\n5,5,0.8,210\n"
     assert found(text)["kw"].role is Role.PARAMETER
