@@ -254,7 +254,7 @@ def _over_its_unit(heading: str) -> tuple[str, float] | None:
     known = UNITS.get(unit.strip().lower())
     if known is None or not over or heading.lower() in ("t/s", "t/h"):  # tokens, tonnes
         return None
-    letter = re.fullmatch(r"([a-z])(_\w+)?", over.strip().lower())
+    letter = re.fullmatch(r"([a-z])(_\w+)?", over.strip(" $").lower())
     named = LETTERS.get(letter[1]) if letter else _quantity_by_words(frozenset(words_of(over)), "")
     return known if named == known[0] or PATTERNS["over_its_unit"].search(heading) else None
 

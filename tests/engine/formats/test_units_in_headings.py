@@ -54,6 +54,8 @@ def test_work_by_the_second_is_a_speed(rate: str) -> None:
         ("t/ms", Role.TIME, 1e-3),
         ("E / kJ", Role.ENERGY, 1e3),
         ("E/J", Role.ENERGY, 1.0),
+        ("$P$ [W]", Role.POWER, 1.0),
+        ("$E$ / kJ", Role.ENERGY, 1e3),
         ("Laufzeit / s", Role.TIME, 1.0),
         ("Energie/kJ", Role.ENERGY, 1e3),
         ("Leistung / W", Role.POWER, 1.0),
