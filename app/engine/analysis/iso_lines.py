@@ -65,7 +65,7 @@ def role_of(name: str) -> Role | None:
     words = lower.replace("_", " ")
     if name in COUNTERS or any(PATTERNS[kind].search(words) for kind in ("change", "of_one_user", "no_work")):
         return None  # a throughput of caches is no speed of the work, nor is a loss of it
-    if lower.endswith(("/w", "/j")):
+    if lower.endswith(("/w", "/j", "/kw", "/mw")):
         return Role.EFFICIENCY
     if "edp" in lower:
         return Role.EDP
@@ -73,7 +73,7 @@ def role_of(name: str) -> Role | None:
         return Role.ENERGY
     if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
         return None if "limit" in lower or "memory" in lower else Role.POWER
-    if PATTERNS["named_rate"].search(lower):
+    if PATTERNS["named_rate"].search(lower) and not PATTERNS["energy_per"].search(lower):  # nor is 'pJ/flop' one
         return Role.SPEED
     if "time" in lower or "duration" in lower or "latency" in lower:
         return Role.TIME

@@ -217,7 +217,7 @@ def _as_minutes(column: Column, sheet: Sheet) -> Column:
 def _as_megajoules(column: Column, sheet: Sheet) -> Column:
     """'MJ' is megajoules where, over the time of the work, millijoules would be less than any board draws."""
     time = main_column(sheet.columns, Role.TIME)
-    if column.role is not Role.ENERGY or not re.search("M(J|Wh)(?![a-z])", column.heading) or time is None:
+    if column.role is not Role.ENERGY or not re.search("MJ(?![a-z])", column.heading) or time is None:
         return column
     watts = over(sheet.numbers(column), sheet.numbers(time))
     drawn = float(np.median(watts[np.isfinite(watts)])) * column.scale / time.scale

@@ -83,7 +83,7 @@ EXTREME, _SPREAD, _PRODUCT = (WORDS[kind] for kind in ("extreme", "spread", "pro
 TIME_WORDS, _LATENCY, _ENERGY, _POWER = (WORDS[kind] for kind in ("time", "latency", "energy", "power"))
 _MEMORY, _ELSEWHERE, _IDLE = (WORDS[kind] for kind in ("memory", "elsewhere", "idle"))
 _REQUESTED_NAMES: Final = frozenset(("nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit"))
-_LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
+LETTERS: Final = {"f": "clock", "p": "power", "t": "time", "e": "energy"}
 _CLOCKS_MHZ: Final = (100.0, 12_000.0)  # of a clock of a board
 _LEAST_LIMIT_W: Final = 10.0
 STATISTICS: Final = _OBSERVED | EXTREME | _SPREAD
@@ -139,14 +139,15 @@ def words_of(heading: str) -> list[str]:
     list of str
         In their order, units among them.
     """
-    parted = PATTERNS["compound"].sub(lambda found: f" {found[0]} ", heading.replace("Hz", "hz").replace("hz", "hz "))
+    spelt = heading.replace("Hz", "hz").replace("hz", "hz ").replace("MWh", "megawatthours")  # 'mwh' is the small one
+    parted = PATTERNS["compound"].sub(lambda found: f" {re.sub('[-_ ]', '', found[0].lower())} ", spelt)
     return [word.lower() for word in PATTERNS["word"].findall(parted)]
 
 
 def unit_of(heading: str) -> tuple[str, float]:
     """The quantity that the unit in a heading measures, and the factor to its base unit.
 
-    Megajoule and millijoule, megawatt and milliwatt are often written alike; the small ones are meant.
+    Megajoule and millijoule, megawatt and milliwatt are often written alike; the small ones are meant. 'MWh' is mega.
 
     Parameters
     ----------
@@ -161,8 +162,9 @@ def unit_of(heading: str) -> tuple[str, float]:
         The factor to s, J, W, MHz, mV or degrees Celsius.
     """
     bracketed = _BRACKETED.search(heading)
-    if bracketed and bracketed[1].strip().lower() in UNITS:
-        return UNITS[bracketed[1].strip().lower()]
+    unit = re.sub(r"[\s·⋅*-]", "", bracketed[1].replace("MWh", "megawatthours").lower()) if bracketed else ""  # 'W·h'
+    if unit in UNITS:
+        return UNITS[unit]
     words = words_of(_BRACKETED.sub("", heading) if bracketed else heading)
     if words[1:] and words[-1] in ("h", "ps") and {*words} & (TIME_WORDS | {"wall"}):
         return UNITS[words[-1]]
@@ -221,14 +223,18 @@ def by_itself(heading: str, values: Cells) -> Column:
     if not isinstance(values, np.ndarray):
         return _of_text(heading, lower, values)
     finite, kinds = values[np.isfinite(values)], frozenset(words)
-    quantity, scale = unit_of(heading)
+    over_unit = _over_its_unit(last)
+    quantity, scale = over_unit or unit_of(heading)
+    kinds |= {quantity} if over_unit else set()
     if heading.strip() in ("J", "W") and (heading == "J" or bool((finite % 1).any())):  # 'W' may be a width
         quantity, scale = UNITS[heading.strip().lower()]
     if each := PATTERNS["time_of_each"].search(heading):
-        return Column(heading, Role.TIME, "s", UNITS[each[1].lower()][1], "the time of each by its unit")
+        unit = each[1].lower()
+        return Column(heading, Role.TIME, "s", _IN_S.get(unit) or UNITS[unit][1], "the time of each by its unit")
     if each := PATTERNS["energy_a_second"].search(heading.lower().rstrip("])")):
         return _of_quantity(heading, kinds, "power", (scale if quantity == "energy" else 1.0) / _IN_S[each[1]], finite)
-    known = _that_tells(heading, plain, kinds, finite) or _rated(heading, last, plain, kinds, finite)
+    known = _that_tells(heading, plain, kinds, finite)
+    known = known or (None if over_unit else _rated(heading, last, plain, kinds, finite))
     known = known or _beside_figures(heading, plain, kinds, finite, quantity)
     if known is not None:
         return known
@@ -238,6 +244,17 @@ def by_itself(heading: str, values: Cells) -> Column:
         quantity = quantity or ("clock" if chosen and PATTERNS["clock_names"].fullmatch(lower) else "")
         scale = math.nan if quantity else 1.0  # to be found by physics, else 1
     return _of_quantity(heading, kinds, quantity, scale, finite)
+
+
+def _over_its_unit(heading: str) -> tuple[str, float] | None:
+    """The unit of 'power/W' or 'P_GPU / W', a quantity over its unit; None of a quotient such as 'GFLOPS/W'."""
+    over, _, unit = heading.rpartition("/")
+    known = UNITS.get(unit.strip().lower())
+    if known is None or not over or heading.lower() in ("t/s", "t/h"):  # tokens, tonnes
+        return None
+    letter = re.fullmatch(r"([a-z])(_\w+)?", over.strip(" $").lower())
+    named = LETTERS.get(letter[1]) if letter else _quantity_by_words(frozenset(words_of(over)), "")
+    return known if named == known[0] or PATTERNS["over_its_unit"].search(heading) else None
 
 
 def _by_rules(heading: str, *rules: tuple[object, Role, str]) -> Column | None:
@@ -272,7 +289,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
     )
     chosen = bool(named) and not (kinds & _LIMIT and kinds & _POWER)
     settled = (
-        (_are_whole(finite) and len(finite) < _MOST_VALUES) or _looks_chosen(finite)
+        (_are_whole(finite) and len(finite) < _MOST_VALUES) or looks_chosen(finite)
         if chosen
         else PATTERNS["of_settings"].match(heading)
     )
@@ -319,10 +336,10 @@ def _rises_evenly(finite: Floats) -> bool:
 def _are_clocks(finite: Floats) -> bool:
     """Whether numbers may be clocks in MHz that someone chose: whole, few, and of a board."""
     within = len(finite) > 0 and _CLOCKS_MHZ[0] <= finite.min() and finite.max() <= _CLOCKS_MHZ[1]
-    return bool(within) and _looks_chosen(finite) and len(np.unique(finite)) < len(finite)
+    return bool(within) and looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
-_ASKED_FOR: Final = frozenset(("target", "requested", "desired"))
+_ASKED_FOR: Final = frozenset(("offered", "target", "requested", "desired"))
 _FEW_THINGS: Final = 100  # that someone may have asked for, though their number is not round
 _FEWEST_STEPS: Final = 20
 _EVEN: Final = 0.02  # standard deviation of the steps over their mean: less than that of what takes longer each time
@@ -331,7 +348,7 @@ _MOST_OF: Final = 0.6  # the different cells of a column
 _STAMPED: Final = "a time stamp by its name"
 _EFFICIENT: Final = "work per energy by its unit or name"
 _IN_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_WHOLE_RATES: Final = (Role.PARAMETER, "whole numbers of requests per second: asked for")
+_ROUND_RATES: Final = (Role.PARAMETER, "round numbers of requests per second: asked for")
 _OTHER: Final = (Role.UNUSED, "")
 _BY_BEGINNING: Final = ("temperature", "voltage", "share")
 
@@ -343,28 +360,22 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     texts = [re.sub(r"[_ ]+", " ", text.lower()) for text in parts if text]
     if kinds & _SPREAD and not kinds & _PRODUCT and "delay product" not in plain:
         return None
-    over, _, unit = last.rpartition("/")
-    of = UNITS.get(unit.strip().lower(), ("",))[0]
     per = next((text for text in texts if PATTERNS["energy_per"].search(text)), "")
     known = _by_rules(
         heading,
         (kinds & _PRODUCT or "delay product" in plain, Role.PRODUCT, "energy times time by its name"),
-        (of and _quantity_by_words(frozenset(words_of(over)), "") == of, Role.UNUSED, ""),  # 'power/W': over its unit
         (PATTERNS["change"].search(plain), Role.FIGURE, "a change of a figure by its name"),
         (PATTERNS["of_one_user"].search(heading.lower()), Role.FIGURE, "what each of several users sees, by its name"),
         (PATTERNS["no_work"].search(heading.lower()), Role.FIGURE, "of something else than the work, by its name"),
         ("coefficient" not in kinds and any(map(PATTERNS["per_energy"].search, texts)), Role.EFFICIENCY, _EFFICIENT),
         (per, Role.WORK_ENERGY, "energy per work by its unit"),
         (
-            kinds & {"rps", "qps"}
-            and not kinds & (_OBSERVED | {"throughput"})
-            and len(finite) > 1
-            and _are_whole(finite),
-            *_WHOLE_RATES,
+            kinds & {"rps", "qps"} and not kinds & (_OBSERVED | {"throughput"}) and _are_asked_for(finite),
+            *_ROUND_RATES,
         ),
         (not _is_speed(kinds, plain, texts), *_OTHER),
         (
-            kinds & _ASKED_FOR and not kinds & _OBSERVED and _looks_chosen(finite),
+            kinds & _ASKED_FOR and not kinds & _OBSERVED and looks_chosen(finite),
             Role.PARAMETER,
             "asked for by its name",
         ),
@@ -372,8 +383,22 @@ def _rated(heading: str, last: str, plain: str, kinds: frozenset[str], finite: F
     )
     if known is None or not known.why:
         return None
-    energies = (UNITS[word][1] for word in words_of(per) if UNITS.get(word, ("",))[0] == "energy")
+    energies = (UNITS[word][1] for word in words_of(heading) if UNITS.get(word, ("",))[0] == "energy")
     return replace(known, scale=next(energies, 1.0)) if known.role is Role.WORK_ENERGY else known
+
+
+def _are_asked_for(finite: Floats) -> bool:
+    """Tell whether rates are as someone asks for them: whole, and round, in even steps, powers, or the same again."""
+    rates = np.unique(finite)
+    even = len(rates) > 2 and len(np.unique(np.diff(rates))) == 1
+    are_round = all(PATTERNS["round"].fullmatch(f"{rate:.0f}") for rate in rates.tolist())
+    powers = len(rates) > 2 and is_geometric(rates)
+    return len(finite) > 1 and _are_whole(finite) and (even or are_round or powers or _come_again(finite))
+
+
+def _come_again(finite: Floats) -> bool:
+    """Tell whether each number comes twice on average."""
+    return 2 * len(np.unique(finite)) <= len(finite)
 
 
 def _is_speed(kinds: frozenset[str], plain: str, texts: Sequence[str]) -> bool:
@@ -393,7 +418,7 @@ def _quantity_by_words(kinds: frozenset[str], lower: str) -> str:
     if kinds & (_LATENCY | TIME_WORDS):
         return "time"
     found = (quantity for quantity in ("clock", *_BY_BEGINNING) if PATTERNS[quantity].search(lower))
-    return next(found, _LETTERS.get(lower, ""))
+    return next(found, LETTERS.get(lower, ""))
 
 
 def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: float, finite: Floats) -> Column:
@@ -402,7 +427,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
     elsewhere = bool(kinds & _ELSEWHERE) and "gpu" not in kinds
     width = quantity in ("power", "time") and not kinds & (_LIMIT | EXTREME) and _unit_is_of_a_width(kinds, finite)
     if quantity == "temperature" and finite.max(initial=0) > _HOTTEST_C:
-        role, why = Role.PARAMETER if _looks_chosen(finite) else Role.FIGURE, ""  # 'stride_c'
+        role, why = Role.PARAMETER if looks_chosen(finite) else Role.FIGURE, ""  # 'stride_c'
     elif width:
         role, why = Role.PARAMETER, "whole numbers that come again: chosen"
     elif quantity == "clock":
@@ -422,7 +447,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         role, why = (Role.PARAMETER, "a limit as a share") if limit else (Role.UTILISATION, f"a share {known}")
     else:
         seen = kinds & (MEANS | {"best"})
-        role, why = Role.PARAMETER if _looks_chosen(finite) and not seen else Role.FIGURE, ""
+        role, why = Role.PARAMETER if looks_chosen(finite) and not seen else Role.FIGURE, ""
     if role is Role.PARAMETER:
         return Column(heading, role, why=why)
     return Column(heading, role, BASE_UNIT.get(quantity, ""), scale, why)
@@ -431,7 +456,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
 def _of_power(kinds: frozenset[str], finite: Floats, known: str, *, elsewhere: bool) -> tuple[Role, str]:
     """The role of a power by itself, and why."""
     if (elsewhere or kinds & (_IDLE | _MEMORY)) and "gpu" not in kinds:
-        set_ = kinds & _LIMIT and _looks_chosen(finite)
+        set_ = kinds & _LIMIT and looks_chosen(finite)
         return (Role.PARAMETER, CHOICE) if set_ else (Role.FIGURE, f"a power {known}, not the board's")
     if kinds & _LIMIT or (kinds & set(REQUESTED) and not kinds & _OBSERVED):
         plausible = "unit" in known or finite.max(initial=0) > _LEAST_LIMIT_W
@@ -450,7 +475,7 @@ def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> t
         return Role.LATENCY, "a latency of a service by its name"
     if kinds & WORDS["overhead"]:
         return Role.UNUSED, "time that the tuner spent"
-    if kinds & WORDS["pauses"] and _looks_chosen(finite):
+    if kinds & WORDS["pauses"] and looks_chosen(finite):
         return Role.PARAMETER, "a pause that was chosen"
     return (Role.LATENCY, "a latency by its name") if kinds & _LATENCY else (Role.TIME, f"a time {known}")
 
@@ -459,7 +484,7 @@ def _of_clock(kinds: frozenset[str], finite: Floats, *, elsewhere: bool) -> tupl
     """The role of a clock by itself, and why where its unit does not say it."""
     if finite.min(initial=0) < -1 or kinds & {"offset", "oc"}:  # 0 or -1 stands for what was not set
         return Role.CLOCK_OFFSET, "an offset by its name, or as it is negative"
-    if elsewhere and _looks_chosen(finite) and not kinds & (EXTREME | _OBSERVED):
+    if elsewhere and looks_chosen(finite) and not kinds & (EXTREME | _OBSERVED):
         return Role.PARAMETER, "a clock beside the board's that was chosen"
     if elsewhere or kinds & (EXTREME | {"idx", "index"}):
         return Role.UNUSED, "no clock that the board ran at"
@@ -550,13 +575,24 @@ def _name_choices(cells: Sequence[str]) -> bool:
 
 def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
     """'tile_w' is a width: whole numbers that come again, and no word of a quantity beside the letter."""
-    named = kinds & (_POWER | TIME_WORDS | {"wall"} | _ENERGY | _OBSERVED | _LIMIT) - {"w", "s", "j"}
+    named = kinds & (_POWER | TIME_WORDS | {"wall", "gpu"} | _ELSEWHERE | _ENERGY | _OBSERVED | _LIMIT)
     letter = kinds & {"w", "s", "j", "h", "v", "c"} and not named
-    return bool(letter) and len(finite) > 0 and _are_whole(finite) and 2 * len(np.unique(finite)) <= len(finite)
+    return bool(letter) and len(finite) > 0 and _are_whole(finite) and _come_again(finite)
 
 
-def _looks_chosen(finite: Floats) -> bool:
-    """Whether numbers look like those that someone chose: whole ones, or few that come again."""
+def looks_chosen(finite: Floats) -> bool:
+    """Whether numbers look like those that someone chose: whole ones, or few that come again.
+
+    Parameters
+    ----------
+    finite : array, shape (n,)
+        Numbers, none missing.
+
+    Returns
+    -------
+    bool
+        True for such numbers.
+    """
     if not len(finite):
         return False
     distinct = np.unique(finite)

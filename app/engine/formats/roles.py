@@ -27,6 +27,7 @@ from .headings import (
     COUNTED,
     EACH_ITS_OWN,
     EXTREME,
+    LETTERS,
     MEASURED,
     OF_MEMORY,
     OF_REPEATS,
@@ -40,11 +41,14 @@ from .headings import (
     Floats,
     Role,
     is_geometric,
+    looks_chosen,
     over,
 )
 from .sheet import FEWEST, SAME_TIME, SCATTER, SUM_OF_PARTS, Sheet, is_sum, main_column
 
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
+_PAIRS: Final = {"p": {"q", "s"}, "e": {"s"}, "t": {"tg"}, "kw": {"kh"}}  # P x Q, speed-up and efficiency, threads
+_OVER_UNITS: Final = (Role.POWER, Role.ENERGY, Role.GRAPHICS_CLOCK, Role.OBSERVED_CLOCK)
 _MOST_ASKED: Final = 2  # numbers under unknown names beside choices
 _TELLING: Final = (*SET, Role.KERNEL, Role.BOARD, Role.WORK)  # rows apart
 _LARGEST_SPACE: Final = 2**62  # configurations
@@ -73,9 +77,11 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     """
     sheet = Sheet(cells, given or {})
     _same_names(sheet)
-    for judge in (_latencies, _sums, _simulated, _constants, _clocks, _powers, _operations, _blocks_of_repeats):
+    for judge in (_letters, _latencies, _sums, _simulated, _constants, _clocks, _powers, _operations):
         judge(sheet)
-    for judge in (_done_in_a_time, _amounts, _voltages, _parameters, _unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_blocks_of_repeats, _done_in_a_time, _amounts, _voltages, _parameters, _unknown_texts):
+        judge(sheet)
+    for judge in (_other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -117,6 +123,24 @@ def _same_names(sheet: Sheet) -> None:
             if max(alike, *around.values(), 0) >= _MOST_ALIKE * len(pairs):
                 sheet.change([column], Role.UNUSED, f"says what '{other.heading}' says")
                 return
+
+
+def _letters(sheet: Sheet) -> None:
+    """A letter is no quantity beside a column that says it plainly, and none of a pair such as P x Q or S and E."""
+    names = {column.heading.lower() for column in sheet.columns}
+    for column in sheet.open(Role.POWER, Role.ENERGY, Role.TIME):
+        letter, numbers = column.heading.lower(), sheet.numbers(column)
+        role = Role.PARAMETER if looks_chosen(numbers[np.isfinite(numbers)]) else Role.FIGURE
+        said = any(len(other.heading) > 1 and not other.words & EXTREME for other in sheet.of(column.role))
+        beside = (said and letter in LETTERS) or names & _PAIRS.get(letter, set())
+        if beside and (role is Role.PARAMETER or letter == "e"):  # an efficiency has fractions
+            sheet.put(column, role, f"no {column.role.value}, beside the others", unit="", scale=1.0)
+    over_units = [c for c in sheet.of(*_OVER_UNITS) if re.fullmatch(r"\w ?/ ?\w+", c.heading)]
+    for column in (c for c in sheet.open(Role.THROUGHPUT) if over_units and c.heading == "t/s"):
+        if len(over_units) > 1:
+            sheet.put(column, Role.TIME, "over its unit, as others are", unit="s")
+        else:
+            sheet.put(column, Role.THROUGHPUT, candidates=(Role.THROUGHPUT, Role.TIME))
 
 
 def _latencies(sheet: Sheet) -> None:
