@@ -31,6 +31,7 @@ _NAME = re.compile(  # not in the plural: that is how many there are
 )
 _CERTAIN = re.compile(r"repeat", re.IGNORECASE)
 _CHANGES = 1.5  # ratio of times from one value to another, beyond which the parameter does more than repeat
+_SLOW = 4.0  # ratio of the time of a first run to that of others, beyond which it loads, compiles or fills a cache
 _ONLY = Parameter("configuration", ("the only one",))  # a space needs a parameter
 _SHOWN = ("time_s", "energy_j", "power_w")
 
@@ -74,7 +75,8 @@ def is_repeat(name: str, values: Sequence[object]) -> bool:
 def repeat_names(table: ResultTable) -> tuple[str, ...]:
     """The parameters of a session that only repeat its configurations.
 
-    One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
+    One of a name that may mean something else, such as `iteration`, must also leave the times much as they are, but
+    for the first, which may be slow: times that rise or fall with it are those of other work, and others scatter.
     """
     results = []
     for parameter in table.space.parameters:
@@ -183,8 +185,16 @@ def _changes_times(table: ResultTable, name: str) -> bool:
     _, place = np.unique(group[usable], return_inverse=True)
     log = np.log(times[usable])
     log = log - (np.bincount(place, weights=log) / np.bincount(place))[place]  # over the mean of its configuration
-    levels = [float(np.median(log[values[usable] == value])) for value in np.unique(values[usable])]
-    return max(levels) - min(levels) > math.log(_CHANGES)
+    of_each = [log[values[usable] == value] for value in np.unique(values[usable])]
+    levels = np.array([np.median(each) for each in of_each])
+    if np.ptp(levels) <= math.log(_CHANGES):
+        return False
+    if levels[0] == levels.max():  # a slow start; where it is slower still, of any configuration, it did more
+        if of_each[0].max() - levels[1:].max() > math.log(_SLOW):
+            return True
+        levels = levels[1:]
+    steps = np.diff(levels)
+    return float(np.ptp(levels)) > math.log(_CHANGES) and bool((steps > 0).all() or (steps < 0).all())
 
 
 def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:

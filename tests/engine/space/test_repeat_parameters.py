@@ -106,6 +106,28 @@ def test_a_parameter_that_changes_the_times_does_more_than_repeat() -> None:
     assert repeat_names(table()) == ("REPEAT",)
 
 
+@pytest.mark.parametrize(
+    ("times", "repeats"),
+    [
+        ((3.0, 1.0, 1.02, 0.99), True),
+        ((1.0, 1.7, 1.1, 1.6), True),
+        ((3.0, 1.0), True),
+        ((9.0, 1.0, 1.02, 0.99), False),
+        ((1.0, 3.0), False),
+        ((8.0, 4.0, 2.0, 1.0), False),
+        ((1.0, 1.5, 2.0), False),
+    ],
+)
+def test_a_slow_first_run_and_scatter_leave_a_counter_one_of_repeats(times: tuple[float, ...], repeats: bool) -> None:
+    rows = [(block, at) for block in (32, 64) for at in range(1, len(times) + 1)]
+    made = ResultTable(space_of_table({"block": (), "run": ()}, rows))
+    for row in range(made.space.size):
+        configuration = made.space.configuration(row)
+        values = {"time_s": float(configuration["block"]) * times[int(configuration["run"]) - 1]}
+        made.append(Measurement(row, configuration, State.OK, values, source="recorded"))
+    assert repeat_names(made) == (("run",) if repeats else ())
+
+
 # --- what is compared -------------------------------------------------------------------------------------------------
 
 
