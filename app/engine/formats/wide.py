@@ -115,9 +115,11 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
     ends: dict[str, dict[str, str]] = {}
     for heading, values in columns.by_kind().items():
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
-        if stem and _is_told(end, np.ones(2)):
+        end = "power (W)" if end == "W" else end  # which may be a width
+        if stem and by_itself(end, np.ones(2)).role in (*_TOLD, Role.POWER):
             ends.setdefault(end, {})[stem] = heading
-    sets = [tuple(each) for each in ends.values()]
+    ends = _that_answer(ends)
+    sets = [tuple(each) for each in ends.values() if not all(map(PATTERNS["activity"].search, each))]
     named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1]
     stems = max(named, key=len, default=())
     across = {end: each for end, each in ends.items() if len(each) > 1 and each.keys() <= {*stems}}
@@ -125,6 +127,12 @@ def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dic
     of_one = {end: each for end, each in ends.items() if len(each) == 1 and each.keys() <= {*stems}}  # others lack it
     known = across and (alone or len(across) > 1 or sum(map(_is_named, stems)) > 1)
     return [*stems], {**across, **of_one} if known else {}
+
+
+def _that_answer(ends: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Leave out powers without a time or rate of each of the same, as those of several meters are."""
+    speeds = [{*each} for end, each in ends.items() if by_itself(end, np.ones(2)).role in _TOLD[:2]]
+    return {end: each for end, each in ends.items() if _is_told(end, np.ones(2)) or {*each} in speeds}
 
 
 def _is_named(stem: str) -> bool:
@@ -149,7 +157,7 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
         return board, left
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
-    stem, _, end = heading.rpartition("_")
+    stem, _, end = heading.rpartition("_") if "_" in heading else heading.partition(" ")
     stem = re.sub("_(time|energy|power|latency)$", "", stem)
     words = {*words_of(stem)}
     named = (
