@@ -168,7 +168,7 @@ def _best_list(
     for key, value in document.items():
         if isinstance(value, list):
             found.append(rows := _of_list(value, plain, depth))
-            listed |= {key: rows} if rows and _OF_WORK.search(" ".join(map(str, rows[0])).lower()) else {}
+            listed |= {key: rows} if rows and any(map(_is_of_work, map(str.lower, rows[0]))) else {}
         elif isinstance(value, dict):
             found.append(rows := _best_list(value, plain, depth + 1, of_all=of_all))
             by_key |= {key: rows} if rows else {}
@@ -176,6 +176,11 @@ def _best_list(
         if len({tuple(rows[0]) for rows in named.values()}) == 1 < len(named):  # rows of one kind, under their names
             found.append([{_key_name(plain): key, **row} for key, rows in named.items() for row in rows])
     return max(found, key=lambda rows: (_is_measured(rows, plain), len(rows)), default=[])
+
+
+def _is_of_work(name: str) -> bool:
+    """Tell a figure by its name from a power, which a log has as well."""
+    return bool(_FIGURE.search(name) or PATTERNS["named_rate"].search(name)) and not re.search("power|watt", name)
 
 
 def _figures_in_lists(value: object) -> Iterator[str]:

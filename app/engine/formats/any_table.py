@@ -74,7 +74,7 @@ _OURS: Final = {  # our names of what a role measures
     Role.WORK_ENERGY: "energy_per_work_j",
 }
 _Ours = dict[str, tuple[str, float]]  # our name of a figure -> its name in the table, and the factor to our unit
-_GOOD: Final = ("", "0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
+_GOOD: Final = ("", "0", "0.0", "false", "none", "no", "ok")  # cells of a column of errors, where there was none
 _BAD: Final = ("0", "0.0", "no")  # cells of a column that says what went well
 _NONE: Final = "none"
 _SAME_WORK: Final = {Role.THROUGHPUT: 1.2, Role.ENERGY: 1.05}  # largest to least work, within which it is the same
@@ -408,7 +408,7 @@ def _failures(table: Table, found: Sequence[Column]) -> list[str]:
     """Why each row failed, as a column of states says; '' for those that did not."""
     reasons = [""] * len(table)
     for column in (column for column in found if column.role is Role.STATE):
-        named_bad = any(word in column.heading.lower() for word in ("fail", "error", "invalid"))
+        named_bad = any(PATTERNS[kind].search(column.heading.lower()) for kind in ("exit", "failing"))
         well = column.words & WORDS["went_well"]  # else 0 may be a status without an error
         for row, cell in enumerate(table.columns[column.heading]):
             text = "" if cell is None else str(cell).strip()

@@ -172,7 +172,10 @@ def _by_quantity(columns: Columns) -> Columns:
     said = _that_counts([n for n in figures if columns.is_numeric(n)])
     if not said or not _are_quantities(headings):
         return columns
-    labels = [n for n in texts if n not in (*figures, *named) and not _follows(texts[n], texts[name])]
+    labels = [n for n in texts if n not in (*figures, *named)]
+    own = [*itertools.filterfalse(lambda n: _follows(texts[n], texts[name]), labels)]
+    several = len({*zip(*map(texts.__getitem__, own), strict=True)}) < len(columns)  # figures of a run
+    labels = own if several else labels
     runs: dict[tuple[str, ...], dict[str, str]] = {}
     for row, kind in enumerate(texts[name]):
         run, number = runs.setdefault(tuple(texts[label][row] for label in labels), {}), texts[said][row]

@@ -275,7 +275,8 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
         (plain == "rank" and sorted(numbers) == [*range(1, len(numbers) + 1)], Role.UNUSED, NUMBERED),
         (plain == "epoch" and _are_whole(finite) and finite.max(initial=0) < len(finite) + 2, Role.UNUSED, NUMBERED),
-        (kinds & WORDS["went_well"] and {*numbers} == {0, 1}, Role.STATE, "says how it went"),
+        (kinds & WORDS["went_well"] and {*numbers} == {0, 1}, Role.STATE, _WENT),
+        (PATTERNS["exit"].search(heading.lower()) and 0 in numbers and _are_whole(finite), Role.STATE, _WENT),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
         (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),
         (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
@@ -345,6 +346,7 @@ _FEWEST_STEPS: Final = 20
 _EVEN: Final = 0.02  # standard deviation of the steps over their mean: less than that of what takes longer each time
 _LONGEST_NAME: Final = 80  # characters; longer cells are texts
 _MOST_OF: Final = 0.6  # the different cells of a column
+_WENT: Final = "says how it went"
 _STAMPED: Final = "a time stamp by its name"
 _EFFICIENT: Final = "work per energy by its unit or name"
 _IN_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -439,7 +441,7 @@ def _of_quantity(heading: str, kinds: frozenset[str], quantity: str, scale: floa
         other = elsewhere or kinds & (_IDLE | _MEMORY)
         role, why = Role.FIGURE if other else Role.ENERGY, f"an energy {known}" + ", not the board's" * bool(other)
     elif quantity == "time":
-        role, why = _of_time(kinds, " ".join(words_of(heading)), known, finite)
+        role, why = _of_time(kinds, f"{heading.lower()} {' '.join(words_of(heading))}", known, finite)
     elif quantity in ("temperature", "voltage"):
         role, why = Role(quantity), f"a {quantity} {known}"
     elif quantity == "share":
@@ -520,18 +522,18 @@ def _of_text(heading: str, lower: str, values: Sequence[str]) -> Column:
             "names implementations of one thing",
         ),
         (ran, Role.KERNEL, "names what ran"),
-        (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, "says how it went"),
+        (plain in HEADINGS["state"] or (present and all(map(_VERDICT, present))), Role.STATE, _WENT),
         (kinds & WORDS["model"] and kinds & {"file", "filename", "path"}, Role.KERNEL, "names what ran"),
         (present and all(map(PATTERNS["file"].fullmatch, present)), Role.UNUSED, "names files"),
-        (kinds & WORDS["went_well"] and _cells_are("switch", present), Role.STATE, "says how it went"),
-        (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, "says how it went"),
+        (kinds & WORDS["went_well"] and _cells_are("switch", present), Role.STATE, _WENT),
+        (kinds & WORDS["judged"] and len(set(present)) <= 2, Role.UNUSED, _WENT),
         (kinds & WORDS["came_out"], Role.UNUSED, "says what came out"),
         (kinds & (names | {"config", "configuration", "setup", "method", "clock"}), Role.PARAMETER, CHOICE),
         (_differ_in_implementation(present), Role.PARAMETER, CHOSEN_THERE),
         (_cells_are("boards", present), Role.BOARD, BOARDS_THERE),
         (ran_there and not by_heading, Role.KERNEL, RAN_THERE),
         (by_heading and not ran_there, Role.PARAMETER, CHOICE),
-        (_name_choices(present), Role.PARAMETER, CHOSEN_THERE),
+        (not kinds & WORDS["material"] and _name_choices(present), Role.PARAMETER, CHOSEN_THERE),
         (_cells_are("switch", present), Role.PARAMETER, CHOSEN_THERE),
         (counted, Role.UNUSED, EACH_ITS_OWN),
     )

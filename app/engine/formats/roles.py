@@ -43,6 +43,7 @@ from .headings import (
     is_geometric,
     looks_chosen,
     over,
+    words_of,
 )
 from .sheet import FEWEST, SAME_TIME, SCATTER, SUM_OF_PARTS, Sheet, is_sum, main_column
 
@@ -79,9 +80,9 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
     _same_names(sheet)
     for judge in (_letters, _latencies, _sums, _simulated, _constants, _clocks, _powers, _operations):
         judge(sheet)
-    for judge in (_blocks_of_repeats, _done_in_a_time, _amounts, _voltages, _parameters, _unknown_texts):
+    for judge in (_blocks_of_repeats, _done_in_a_time, _amounts, _packages, _verdicts, _voltages, _parameters):
         judge(sheet)
-    for judge in (_other_amounts, _unknown_numbers):
+    for judge in (_unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -240,15 +241,43 @@ def _is_stepped(values: Cells) -> bool:
 def _operations(sheet: Sheet) -> None:
     """FLOPs may be how many a model or a layer takes, and not how many were done in a second."""
     of_a_model = any(column.words & {"param", "params", "parameters"} for column in sheet.columns)
-    flops = [column for column in sheet.open(Role.THROUGHPUT) if column.words <= HEADINGS["operations"]]
-    sheet.change((c for c in flops if of_a_model or _are_counted(c, sheet.numbers(c))), Role.FIGURE, COUNTED)
+    rates = [(c, words_of(c.heading.lower())) for c in sheet.open(Role.THROUGHPUT)]
+    flops = [c for c, words in rates if {*words} <= HEADINGS["operations"]]
+    sheet.change((c for c in flops if of_a_model or _are_counted(c, sheet)), Role.FIGURE, COUNTED)
+    timed = any(not c.words & WORDS["latency"] for c in sheet.of(Role.TIME))
+    ops = [c for c, words in rates if timed and PATTERNS["number_of_operations"].fullmatch(" ".join(words))]
+    sheet.change((c for c in ops if not (sheet.numbers(c) % 1).any()), Role.FIGURE, COUNTED)
 
 
-def _are_counted(column: Column, values: Floats) -> bool:
-    """Tell whether operations without any other word are too many to be given as a speed, or as even as sizes are."""
+def _are_counted(column: Column, sheet: Sheet) -> bool:
+    """Tell whether operations without another word are too many for a speed, as even as sizes, or make no equal work.
+
+    'FLOPs (G)' is a speed only where its product with the time is the same in all rows.
+    """
+    values, time = sheet.numbers(column), main_column(sheet.columns, Role.TIME)
+    if time is not None and column.words & {"g", "m"}:
+        done = values * sheet.numbers(time)
+        return not np.ptp(done) < SAME_TIME * done.max()
     even = "ops" in column.words and len(np.unique(values)) >= FEWEST and bool((values % 8 == 0).all())
-    plain = column.words <= {"flops", "flop", "macs"} and bool((values % 1 == 0).all())
+    plain = {*words_of(column.heading.lower())} <= {"flops", "flop", "macs"} and bool((values % 1 == 0).all())
     return even or (plain and float(values.min(initial=math.inf)) > _COUNTED_FROM)
+
+
+def _packages(sheet: Sheet) -> None:
+    """The energy of the package of a processor counts, where nothing is said of a board."""
+    energies = [c for c in sheet.open(Role.FIGURE) if c.unit == "J" and c.words & WORDS["package"]]
+    if len(energies) == 1 and not any(c.role in (Role.ENERGY, Role.POWER) or "gpu" in c.words for c in sheet.columns):
+        sheet.change(energies, Role.ENERGY, "of a package, and nothing is said of a board")
+
+
+def _verdicts(sheet: Sheet) -> None:
+    """A yes or no behind what was measured is what came out, where rows have names and nothing else was chosen."""
+    first = next((place for place, column in enumerate(sheet.columns) if column.role in MEASURED), len(sheet.columns))
+    named = [c for c in sheet.columns if c.why == EACH_ITS_OWN and not PATTERNS["counted"].search(c.heading.lower())]
+    switches = [c for c in sheet.columns[first:] if named and c.why == CHOSEN_THERE]
+    verdicts = [c for c in switches if all(map(PATTERNS["switch"].search, sheet.texts(c) or ()))]
+    if all(column in verdicts for column in sheet.varying()):
+        sheet.change(verdicts, Role.UNUSED, "says how it went")
 
 
 def _blocks_of_repeats(sheet: Sheet) -> None:
@@ -379,16 +408,24 @@ def _unknown_texts(sheet: Sheet) -> None:
     """
     unknown = [column for column in _texts(sheet) if column.heading not in sheet.given]
     telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
-    varying = any(column in telling for column in sheet.varying())
+    known = [column for column in sheet.varying() if column in telling]
     for column in unknown:
+        named = column.words & WORDS["material"] and "size" not in column.words
+        others = _chosen_beside(column, telling, sheet) if named else known
         source = next((each for each in telling if _follows_from(column, each, sheet)), None)
         judged = column
         if source is not None and sheet.texts(source) is not None:
             judged = sheet.put(column, Role.UNUSED, f"follows from '{source.heading}'")
-        elif varying and source is None and column.role is Role.PARAMETER and column.why != CHOSEN_THERE:
-            both = () if column.words & WORDS["material"] else (Role.KERNEL, Role.PARAMETER)
+        elif others and source is None and column.role is Role.PARAMETER and column.why != CHOSEN_THERE:
+            both = () if named else (Role.KERNEL, Role.PARAMETER)
             judged = sheet.put(column, Role.KERNEL, candidates=both)
         telling.append(judged)
+
+
+def _chosen_beside(column: Column, telling: Sequence[Column], sheet: Sheet) -> list[Column]:
+    """The other columns of what was set, which do not name what is worked on, nor follow from what tells rows apart."""
+    others = [c for c in sheet.varying() if c is not column and not c.words & WORDS["material"]]
+    return [c for c in others if not any(_follows_from(c, each, sheet) for each in telling if each is not c)]
 
 
 def _texts(sheet: Sheet) -> list[Column]:

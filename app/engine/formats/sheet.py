@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...base.vocabulary import HEADINGS, UNITS, WORDS
+from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from .headings import (
     BASE_UNIT,
     EXTREME,
@@ -159,7 +159,9 @@ def main_column(columns: Iterable[Column], role: Role) -> Column | None:
             named, whole = "/" in column.heading or "per" in words, words & WORDS["all_of_it"]
             of_a_part = bool(words & (EXTREME | WORDS["part_of_it"] | HEADINGS["beside"]))
             of_steps = bool(words & WORDS["of_a_batch"])
-            return bool(column.contradicted), of_a_part, of_steps, not whole, not whole - {"total"}, not named
+            of_hardware = [PATTERNS[kind].search(column.heading) is not None for kind in ("traffic", "hardware")]
+            known = (bool(column.contradicted), *of_hardware, of_a_part, of_steps)
+            return *known, not whole, not whole - {"total"}, not named
         if column.role is Role.TIME:
             partial = bool(words & (EXTREME | WORDS["partial"] | WORDS["parts_of_a_run"] | WORDS["stages"]))
             partial = bool(words & HEADINGS["beside"]) or (partial and "total" not in words)

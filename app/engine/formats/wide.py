@@ -119,8 +119,8 @@ def _by_implementation(columns: Columns, name: str) -> Columns:
 def _side_by_side(columns: Columns, name: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Implementations, and by what is in the cells of each its heading; empty where two names may be two quantities."""
     kinds = columns.by_kind()
-    ends = _at_numbers(columns) or _at_names(kinds, name)
-    sets = [tuple(each) for each in ends.values()]
+    ends = _at_numbers(columns) or _that_answer(_at_names(kinds, name))
+    sets = [tuple(each) for each in ends.values() if not all(map(PATTERNS["activity"].search, each))]
     compared = [tuple(each) for each in ends.values() if _are_compared([*each.values()], kinds)]
     named = [each for each in sets if any(map(_is_named, each)) or sets.count(each) > 1 or each in compared]
     stems = max(named, key=len, default=())
@@ -158,9 +158,16 @@ def _at_names(kinds: Mapping[str, Floats | Sequence[str]], name: str) -> dict[st
     ends: dict[str, dict[str, str]] = {}
     for heading, values in kinds.items():
         stem, end = _parted(heading, values, name) if isinstance(values, np.ndarray) else ("", "")
-        if stem and _is_told(end, np.ones(2)):
+        end = "power (W)" if end == "W" else end  # which may be a width
+        if stem and by_itself(end, np.ones(2)).role in (*_TOLD, Role.POWER):
             ends.setdefault(end, {})[stem] = heading
     return ends
+
+
+def _that_answer(ends: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Leave out powers without a time or rate of each of the same, as those of several meters are."""
+    speeds = [{*each} for end, each in ends.items() if by_itself(end, np.ones(2)).role in _TOLD[:2]]
+    return {end: each for end, each in ends.items() if _is_told(end, np.ones(2)) or {*each} in speeds}
 
 
 def _is_named(stem: str) -> bool:
@@ -190,7 +197,7 @@ def _parted(heading: str, values: Floats, name: str) -> tuple[str, str]:
         return board, left
     if not _NO_NAME & {*words_of(plain)} and by_itself(plain, values).role in (Role.FIGURE, Role.PARAMETER):
         return plain, f"{_VALUE}{unit[1]})" if unit else name
-    stem, _, end = heading.rpartition("_")
+    stem, _, end = heading.rpartition("_") if "_" in heading else heading.partition(" ")
     stem = re.sub("(?i)_(time|energy|power|latency)$", "", stem)
     words = {*words_of(stem)}
     named = (
