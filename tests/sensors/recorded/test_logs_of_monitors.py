@@ -290,7 +290,7 @@ GPU Power: {power} mW
 def test_powermetrics_says_how_long_samples_of_the_same_second_were(tmp_path: Path) -> None:
     ends = [110 * n + 100 for n in range(20)]
     text = "".join(
-        f"*** Sampled system activity (Fri Dec  5 21:25:{(end + pause) // 1000:02d} 2025 -0800) (110.00ms elapsed) ***\n"
+        f"*** Sampled system activity (Fri Dec  5 21:25:{(end + pause) // 1000:02d} 2025 -0800) (110.0ms elapsed) ***\n"
         f"GPU Power: {1000 + end} mW\n"
         for pause in (0, 30_000)
         for end in ends

@@ -132,8 +132,10 @@ def test_what_is_no_power_drawn_is_not_read(tmp_path: Path, others: list[str]) -
 
 @pytest.mark.parametrize(
     "heading",
-    ["Apparent Power (VA)", "power_va", "tx_power_dbm", "power_hp", "power_plugged", "statistical_power", "tx_power"]
-    + ["pv_power_w", "solar_power_density_w_m2", "laser_power_mw", "cooling_power_w"],
+    [
+        *("Apparent Power (VA)", "power_va", "tx_power_dbm", "power_hp", "power_plugged", "statistical_power"),
+        *("tx_power", "pv_power_w", "solar_power_density_w_m2", "laser_power_mw", "cooling_power_w"),
+    ],
 )
 def test_a_log_of_what_is_no_power_is_none(tmp_path: Path, heading: str) -> None:
     path = tmp_path / "log.csv"

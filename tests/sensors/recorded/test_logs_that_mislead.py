@@ -335,10 +335,11 @@ def test_megawatts_are_read_where_milliwatts_would_be_nothing(tmp_path: Path, he
     assert ("read as a million" in notes(log)) is (unit > 1)
 
 
-@pytest.mark.parametrize("heading", ["energy (MWh)", "energy (mWh)"])
-def test_megawatt_hours_are_read_where_thousandths_would_be_nothing(tmp_path: Path, heading: str) -> None:
+@pytest.mark.parametrize(("heading", "begin"), [("energy (MWh)", 0), ("energy (MWh)", 12), ("energy (mWh)", 0)])
+def test_megawatt_hours_are_read_where_thousandths_would_be_nothing(tmp_path: Path, heading: str, begin: int) -> None:
     unit = 3.6e9 if "M" in heading else 3.6
-    log = read(tmp_path, f"time_s,{heading}\n" + "".join(f"{row},{200 * row / unit:.6g}\n" for row in range(40)))
+    rows = "".join(f"{row},{begin + 200 * row / unit:.12f}\n" for row in range(40))
+    log = read(tmp_path, f"time_s,{heading}\n{rows}")
     assert joules(log) == [pytest.approx(200 * 39, rel=1e-4)]
 
 

@@ -149,7 +149,6 @@ DAY_NS: Final = 86_400_000_000_000
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d?:\d\d?([.:]\d+)?( ?[AP]M)?", re.IGNORECASE | re.ASCII)
 _DATED: Final = re.compile(r"(\d{1,4}([-/.])\d{1,2}\2\d{1,4}|\d{8})[ T]\d{1,2}:\d\d?:\d\d?(?!\d).*", re.ASCII)
 _EPOCHS: Final = ((1e17, 1.0), (1e14, 1e3), (1e11, 1e6))  # since 1970: at least so much -> ns per unit
-_CALMER: Final = 0.9  # of the standard deviation
 _BAD: Final = -(2**62)  # what is no time
 _LAST_DAY: Final = 50_000  # since 1970
 _LOOKED_AT: Final = 50  # cells, for how stamps are written
@@ -207,7 +206,7 @@ class Dates:
         if self.packed is None:
             written = len(stamps) > _FEWEST_STEPS and hours.min() > 0 and hours.max() < 24
             written = written and max(minutes.max(), seconds.max()) < 60
-            self.packed = bool(written and np.diff(times).std() < _CALMER * np.diff(stamps).std())
+            self.packed = bool(written and np.diff(times).std() < np.diff(stamps).std())
         return times if self.packed else stamps
 
     def _choose(self, day_first: Nanoseconds, month_first: Nanoseconds, points: bool) -> bool:

@@ -213,7 +213,7 @@ def _dcgm(lines: list[str]) -> Layout | None:
 
 def _with_header(lines: list[str]) -> Layout | None:
     """A line of names, separated by commas, semicolons, tabs or spaces."""
-    named = (at for at, line in enumerate(lines) if line.strip() and not line.startswith(("#", "sep=")))
+    named = (at for at, line in enumerate(lines) if not re.match(r"\s*$|#|sep=", line))
     if (header_line := next(named, None)) is None:
         return None
     first = re.split(r"[,;\t ]+", lines[header_line].strip())[0]
@@ -401,6 +401,9 @@ def _kind_of(word: str) -> str:
 def _found(names: Sequence[str]) -> dict[int, Heading]:
     """The headings that say something, by their places."""
     found = {place: named for place, name in enumerate(names) if (named := heading(name)).role}
+    powers = " ".join(each.text.lower() for each in found.values() if each.channel in POWERS)
+    if not powers or "gpu" in powers:  # a total may be of more
+        found = {at: each for at, each in found.items() if each.channel != "energy_j" or not each.doubt}
     if not any(named.role == "time" for named in found.values()):  # a column 'date' that holds the time as well
         found = {at: Heading(each.text, "time") if each.role == "day" else each for at, each in found.items()}
     return found
@@ -416,8 +419,6 @@ def _unread(found: Mapping[int, Heading], most: int) -> set[int]:
     bare = powers | of_all if len(boards) > 1 else powers if boards else {}
     unread = {at for at, each in powers.items() if each.doubt > min(least, most)}
     unread |= {at for at, each in bare.items() if not each.board}
-    if not surest or any("gpu" in each.text.lower() for each in surest.values()):  # a total may be of more
-        unread |= {at for at, each in found.items() if each.channel == "energy_j" and each.doubt}
     for kind, doubt in (("total", 1), ("machine", 2)) if not boards and least < RAIL else ():
         whole = {at for at, each in surest.items() if LOG_PATTERNS[kind].search(each.text.replace("_", " "))}
         if whole and least >= doubt:

@@ -119,8 +119,7 @@ def _of_readings(text: bytes, printed: _Printed) -> bytes:
         if counted and "power" in pieces:
             row["board"] = str(next(boards))
         if "power" in pieces and ("stamp" in row or "board" not in printed.columns):
-            key = (begun, row.get("board", ""), "other" in pieces)
-            rows[key] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
+            rows[begun, row.get("board", ""), "other" in pieces] = row | {"stamp": _in_numbers(row.get("stamp", ""))}
     rows = {key: row for key, row in rows.items() if not key[-1]} or rows  # else all are of something else
     with suppress(ValueError):  # what is no date
         _by_lengths(list(rows.values()))

@@ -26,33 +26,10 @@ from ...channel import CHANNELS
 from ...gpu import PowerLimit
 from ..header import Mark, recorded_info
 from ..recording import Recording
-from .cells import (
-    DAY_NS,
-    Block,
-    Dates,
-    Floats,
-    Nanoseconds,
-    is_time,
-    of_each_second,
-    over_midnight,
-    rises,
-    stamps_of,
-    together,
-)
+from . import cells, readings
+from .cells import Block, Dates, Floats, Nanoseconds
 from .layouts import DRAWN, POWERS, RAIL, Heading, Layout, find_layout, may_be_in, scale_of
 from .printed import beginning_of, chunks_of, utf8
-from .readings import (
-    FEWEST_OF_LOG,
-    MOST_BOARDS,
-    Numbers,
-    is_mean_so_far,
-    leave_out_impossible,
-    near,
-    power_of,
-    runs,
-    spread,
-    trapezoid_j,
-)
 
 Columns = dict[str, dict[str, Floats]]  # by the board in the heading, and by channel
 
@@ -103,8 +80,8 @@ def is_log(path: Path) -> bool:
         return layout.step_s is not None and not of_work
     *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
     block = _block(below.encode(), layout)
-    stamps, *others = [over_midnight(stamps_of(block, at, layout.columns[at].scale)) for at in places]
-    if others and not layout.tool and not all(rises(each, _MOSTLY) and np.ptp(each) for each in others):
+    stamps, *others = [cells.over_midnight(cells.stamps_of(block, at, layout.columns[at].scale)) for at in places]
+    if others and not layout.tool and not all(cells.rises(each, _MOSTLY) and np.ptp(each) for each in others):
         return False  # how long something took, beside when: a table of measurements
     if of_work and not layout.tool and len(stamps) > 1 and float(np.median(np.diff(stamps))) >= _LONG_STEP_NS:
         return False  # runs one after the other, and when each was
@@ -112,9 +89,9 @@ def is_log(path: Path) -> bool:
         return True
     if len(stamps) and int(stamps[0]) > _SINCE_EPOCH_NS:
         return True
-    if runs(stamps) is not None:
+    if readings.runs(stamps) is not None:
         return True
-    return len(stamps) >= FEWEST_OF_LOG and rises(stamps) and bool(stamps[-1] > stamps[0])
+    return len(stamps) >= readings.FEWEST_OF_LOG and cells.rises(stamps) and bool(stamps[-1] > stamps[0])
 
 
 def is_dmon(path: Path) -> bool:
@@ -173,7 +150,7 @@ def _unit_in_doubt(log: Log, layout: Layout) -> Iterator[str]:
 
 def _joules(board: Recording) -> float:
     """The energy of a board, by the trapezoid between its known readings of power."""
-    return trapezoid_j(power_of(board.by_name), board.time_ns)
+    return readings.trapezoid_j(readings.power_of(board.by_name), board.time_ns)
 
 
 class _Unread(NamedTuple):
@@ -224,7 +201,7 @@ class _Reader:
             self._refuse(f"there are more than {_MOST_READINGS:,} readings", "split the log")
         if len(block) and layout.places("time"):
             times = self._stamps(block)
-            timed = is_time(times)
+            timed = cells.is_time(times)
             self._leave_out(block, block.numbers[~timed].tolist())
             block.keep(timed)
             self._parts["time"].append(times[timed])
@@ -246,13 +223,13 @@ class _Reader:
 
     def _stamps(self, block: Block) -> Nanoseconds:
         place, *_ = self._layout.places("time")
-        stamps = stamps_of(block, place, self._layout.columns[place].scale, self.dates)
+        stamps = cells.stamps_of(block, place, self._layout.columns[place].scale, self.dates)
         if not len(stamps):
             what = f"{self._where(block, 0)}: '{_shown(block.text(0, place))}' is no time"
             self._refuse(what, "seconds, or a date and time such as 2026/04/19 17:05:55.470")
         self._numbered = _number(block.text(0, place)) is not None and not self.dates.packed
         day = self._layout.places("day")
-        if day and int(stamps.max(initial=0)) < DAY_NS:
+        if day and int(stamps.max(initial=0)) < cells.DAY_NS:
             stamps = stamps + self.dates.read(block.data, block.starts[:, day[0]])[0]
         return stamps
 
@@ -290,7 +267,7 @@ class _Reader:
     def _where(self, block: Block, row: int) -> str:
         return f"line {self._line + int(block.numbers[row]) + 1}"
 
-    def _board_of(self, block: Block) -> Numbers:
+    def _board_of(self, block: Block) -> readings.Numbers:
         """The number of the board of each row."""
         layout = self._layout
         names = layout.places("name")[:1]
@@ -299,8 +276,8 @@ class _Reader:
         keys = [" ".join(block.text(row, at) for at in places) for row in rows]
         for row, key in zip(rows, keys, strict=True):
             self._names.setdefault(key, "".join(block.text(row, at).strip('"') for at in names))
-        if len(self._names) > MOST_BOARDS:
-            self._refuse(f"more than {MOST_BOARDS} boards", "log the boards into files of their own")
+        if len(self._names) > readings.MOST_BOARDS:
+            self._refuse(f"more than {readings.MOST_BOARDS} boards", "log the boards into files of their own")
         known = list(self._names)
         return np.array([known.index(key) for key in keys], np.uint8)[which]
 
@@ -350,17 +327,17 @@ class _Reader:
             because = "as --interval says" if interval_s else usual
             self._notes.append(LOG_NOTES["step"].format(step_s, because))
         columns = self._by_average(self._columns())
-        times, board = over_midnight(self._whole("time", np.int64)), self._whole("board", np.uint8)
-        if len(times) >= FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
+        times, board = cells.over_midnight(self._whole("time", np.int64)), self._whole("board", np.uint8)
+        if len(times) >= readings.FEWEST_OF_LOG and times[0] > times[-1] and (np.diff(times) <= 0).all():
             self._notes.append("the newest reading comes first: they are read from the last one on")
             times, board = times[::-1], board[::-1]
             columns = {own: {name: values[::-1] for name, values in each.items()} for own, each in columns.items()}
-        if len(self._names) == 1 and not any(columns) and (of_runs := runs(times)) is not None:
+        if len(self._names) == 1 and not any(columns) and (of_runs := readings.runs(times)) is not None:
             board = self._of_runs(of_runs, columns[""].get("phase"))
         named = any(layout.columns[at].board != "host" for at in layout.places("board"))
         named &= not any(PATTERNS["boards"].search(key) for key in self._names)
         if len(self._names) == 1 and not named and not any(columns):
-            board = self._in_their_order(times, board, power_of(columns[""], DRAWN))
+            board = self._in_their_order(times, board, readings.power_of(columns[""], DRAWN))
         self._others = self._no_boards()
         boards = tuple(self._boards(times, board, columns, step_s))
         if not boards:
@@ -393,7 +370,7 @@ class _Reader:
         self._notes.append(f"{', '.join(keys[at] for at in sorted(others))} {what} left out")
         return others
 
-    def _of_runs(self, runs: Numbers, phases: Floats | None) -> Numbers:
+    def _of_runs(self, runs: readings.Numbers, phases: Floats | None) -> readings.Numbers:
         """The numbers of the runs, each by the name of its phase where it has one of its own."""
         begins = np.unique(runs, return_index=True)[1]
         names = [f"run {number + 1}" for number in range(len(begins))]
@@ -403,9 +380,9 @@ class _Reader:
         self._notes.append(LOG_NOTES["runs"].format(counted(len(begins) - 1, "time")))
         return runs
 
-    def _in_their_order(self, times: Nanoseconds, board: Numbers, power: Floats) -> Numbers:
+    def _in_their_order(self, times: Nanoseconds, board: readings.Numbers, power: Floats) -> readings.Numbers:
         """The numbers of several boards that nothing names, where as many readings come together each time."""
-        count, each_second = together(times, power), of_each_second(times)
+        count, each_second = cells.together(times, power), cells.of_each_second(times)
         if count == 1 and each_second > 1:
             self._notes.append(LOG_NOTES["alike"].format(each_second))
         if count > 1:
@@ -440,6 +417,7 @@ class _Reader:
         scale = named.scale if in_cells is None else in_cells  # the cells say it themselves
         self._unit_open |= scale is None and named.channel == "energy_j"
         finite = values[np.isfinite(values)]
+        least = finite.min(initial=math.inf) if named.channel == "energy_j" else 0.0  # a meter may begin anywhere
         beyond = named.channel.startswith("power") and len(finite) > 0 and float(np.median(finite)) > _PLAUSIBLE_W
         if scale is None:
             small = 1e-6 if beyond and float(np.median(finite)) > 1e3 * _PLAUSIBLE_W else 1e-3
@@ -453,10 +431,9 @@ class _Reader:
             scale = 1e-3
             middle = float(np.median(finite))
             self._notes.append(f"'{named.text}' says W, but no board draws {middle:.0f} W: its numbers are read as mW")
-        elif scale in (1e-3, 3.6) and len(finite) and _MEGA.search(named.text):
-            if finite.max() - finite.min() * (named.channel == "energy_j") < 1.0:
-                scale *= 1e9
-                self._notes.append(LOG_NOTES["mega"].format(named.text))
+        elif scale in (1e-3, 3.6) and finite.max(initial=0.0) < 1.0 + least and _MEGA.search(named.text):
+            scale *= 1e9
+            self._notes.append(LOG_NOTES["mega"].format(named.text))
         if scale != 1.0:
             values *= scale
         most_w = float(finite.max(initial=0.0)) * scale
@@ -476,7 +453,7 @@ class _Reader:
         return forward
 
     def _boards(
-        self, times: Nanoseconds, board: Numbers, columns: Columns, step_s: float | None
+        self, times: Nanoseconds, board: readings.Numbers, columns: Columns, step_s: float | None
     ) -> Iterator[Recording]:
         """The boards that drew something, at two times or more."""
         numbers = set(np.unique(board).tolist())
@@ -486,7 +463,7 @@ class _Reader:
                 of_board = {name: column[rows] for name, column in (columns.get("", {}) | values).items()}
                 if self._draws(of_board, own):
                     after_ns = times[rows] if step_s is None else np.arange(len(board[rows])) * round(step_s * 1e9)
-                    made = self._recording(number, own, spread(after_ns, self._notes), of_board, step_s)
+                    made = self._recording(number, own, readings.spread(after_ns, self._notes), of_board, step_s)
                     if made is not None:
                         yield made
 
@@ -501,12 +478,12 @@ class _Reader:
         if len(time_ns) > 1 and not np.ptp(time_ns):
             self._refuse(f"{self._drawn}no energy follows of readings at one and the same time", "log the time of each")
         forward = self._forward(time_ns)
-        so_far = is_mean_so_far(of_board, time_ns)
+        so_far = readings.is_mean_so_far(of_board, time_ns)
         self._notes += [LOG_NOTES["so_far"]] if so_far else []
         time_ns = time_ns[forward]
         named = [name for name in CHANNELS if name in of_board and not (so_far and name in POWERS)]
         table = self._table(named, of_board, forward, time_ns)
-        if len(time_ns) < 2 or not np.isfinite(power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
+        if len(time_ns) < 2 or not np.isfinite(readings.power_of(dict(zip(named, table.T, strict=True)), DRAWN)).any():
             return None
         tool = self._layout.tool or "another tool"
         limits = of_board.get("power_limit_w", np.empty(0))
@@ -541,20 +518,20 @@ class _Reader:
         columns = dict(zip(named, table.T, strict=True))
         for name, values in columns.items():
             values[:] = of_board[name][forward]
-            leave_out_impossible(name, values, self._notes)
+            readings.leave_out_impossible(name, values, self._notes)
         if "energy_j" in columns:
-            self._count(columns["energy_j"], power_of(columns), time_ns)
+            self._count(columns["energy_j"], readings.power_of(columns), time_ns)
         return table
 
     def _count(self, counter: Floats, power: Floats, time_ns: Nanoseconds) -> None:
         """Make a counter in J of readings of energy: what falls often, or adds up to the power, is of each interval."""
-        steps, drawn = np.diff(counter[np.isfinite(counter)]), trapezoid_j(power, time_ns)
+        steps, drawn = np.diff(counter[np.isfinite(counter)]), readings.trapezoid_j(power, time_ns)
         again, summed = int((steps < 0).sum()), np.nancumsum(counter)
         of_each = again >= max(_FEWEST_FALLS, math.ceil(_OFTEN * np.count_nonzero(steps)))
         if self._unit_open:
             self._in_joules(summed if of_each else counter, power, time_ns)
-        elif drawn > 0 and not near(np.maximum(steps, 0).sum(), drawn, 1.0):
-            of_each |= near(summed[-1] - summed[0], drawn, _DIFFERENT)
+        elif drawn > 0 and not readings.near(np.maximum(steps, 0).sum(), drawn, 1.0):
+            of_each |= readings.near(summed[-1] - summed[0], drawn, _DIFFERENT)
         if of_each:
             counter[:] = summed
             self._notes.append(LOG_NOTES["of_each"])
@@ -591,7 +568,7 @@ class _Reader:
 
 def _drawn(index: str, of_board: Mapping[str, Floats]) -> str:
     """Say the readings and watts of a board of which no energy follows, as the beginning of a sentence."""
-    power = power_of(of_board)
+    power = readings.power_of(of_board)
     known = power[np.isfinite(power)]
     if not len(known):
         return ""
