@@ -278,8 +278,9 @@ def _titles(rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Se
     """Yield a column of the headings above rows, as far as they differ."""
     levels = [level for level in zip_longest(*(title.split("\n") for title, _ in rows)) if len({*level}) > 1]
     titles = [" ".join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+    named = {kind: all(PATTERNS[kind].search(each) for each in titles if each) for kind in ("programs", "devices")}
     if titles:
-        yield "kernel" if all(map(PATTERNS["programs"].search, titles)) else "setup", titles
+        yield "kernel" if named["programs"] else "device" if named["devices"] else "setup", titles
 
 
 def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:
@@ -336,7 +337,7 @@ def _of_amounts(text: str, path: Path) -> Table | None:
         return None
     same = [len({amounts[at]["name"] for _, _, amounts in lines}) == 1 for at in range(len(units))]
     rows = []
-    for title, line, amounts in lines:
+    for _, line, amounts in lines:
         rest = line
         for amount, known in zip(amounts, same, strict=True):
             rest = rest.replace(amount[0] if known else amount["amount"], "\t", 1)
@@ -345,9 +346,10 @@ def _of_amounts(text: str, path: Path) -> Table | None:
             for amount, known in zip(amounts, same, strict=True)
         }
         name = re.sub(r"[\s|,:=@]+", " ", rest).strip(" -")
-        rows.append({"setup": title, "name": name, **dict(_NUMBER_BEHIND.findall(rest)), **values})
+        rows.append({"name": name, **dict(_NUMBER_BEHIND.findall(rest)), **values})
     there = [name for name in rows[0] if all(name in row for row in rows) and len({row[name] for row in rows}) > 1]
-    return of_text(Columns(str(path), {name: [row[name] for row in rows] for name in there}, 1), path)
+    above_them = dict(_titles([(title, ()) for title, *_ in lines]))
+    return of_text(Columns(str(path), {**above_them, **{name: [row[name] for row in rows] for name in there}}, 1), path)
 
 
 @functools.cache

@@ -406,6 +406,9 @@ def _unknown_texts(sheet: Sheet) -> None:
 
     One that follows from another column tells nothing more, and the only one that varies is what is compared.
     """
+    works = [c.heading.lower() for c in sheet.of(Role.KERNEL) if c.heading.lower() in HEADINGS["worked_on_by"]]
+    of_work = [c for c in sheet.open(Role.PARAMETER) if any(c.heading.lower().startswith(f"{w}_") for w in works)]
+    sheet.change((c for c in of_work if sheet.texts(c) is not None), Role.KERNEL, "says more of what was worked on")
     unknown = [column for column in _texts(sheet) if column.heading not in sheet.given]
     telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
     known = [column for column in sheet.varying() if column in telling]

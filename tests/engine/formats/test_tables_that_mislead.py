@@ -548,3 +548,13 @@ def test_results_are_told_apart_by_the_options_of_their_commands_and_not_by_proc
     found = read(tmp_path, text, "README.md")
     assert found.space().names == ("num-prompts",)
     assert best(found, "Output token throughput (tok/s)", "num-prompts") == 300
+
+
+def test_the_version_of_a_dataset_is_no_choice(tmp_path: Path) -> None:
+    text = "model,dataset,dataset_version,precision,time_s\n" + "".join(
+        f"gemma,{dataset},{version},{precision},{seconds}\n"
+        for dataset, version, seconds in (("BoolQ", "128", 0.14), ("BoolQ", "full", 0.11), ("HotpotQA", "128", 0.31))
+        for precision in ("fp16", "int8")
+    )
+    kernels = {m.configuration["kernel"] for m in read(tmp_path, text).measurements()}
+    assert len(kernels) == 3
