@@ -16,7 +16,7 @@ from .cells import Cell, Table, are, left_out_below, sums_up
 from .entries import as_number
 from .figures import COUNTABLE, COUNTED_ALIKE, TOKENS
 from .headings import COUNTED, EACH_ITS_OWN, NUMBERED, SET, SETTING_OF, Column, Floats, Role, by_itself, over, words_of
-from .roles import roles_of
+from .roles import MORE_OF_WORK, roles_of
 from .sheet import FEWEST, SAME_TIME, main_column
 from .table_columns import (
     APART,
@@ -315,7 +315,8 @@ def _kept_apart(table: Table, said: TableColumns) -> tuple[list[Column], list[Co
     """The columns of what must not be compared, and others that may be such columns as well."""
     apart = [c for c in column_roles(table, said) if c.role in APART and varies(table, c.heading)]
     works = [column for column in apart if column.role is Role.WORK]
-    works = works or [column for column in apart if column.heading.lower() in HEADINGS["worked_on_by"]]
+    by_name = HEADINGS["worked_on_by"]
+    works = works or [c for c in apart if c.heading.lower() in by_name or c.why == MORE_OF_WORK]
     each_another = len(set(joined(table, apart))) == len(table)
     if works and len(works) < len(apart) and each_another:  # compared is the same amount
         return works, _asked((c for c in apart if c.words & WORDS["model"]), works)  # which some choose from

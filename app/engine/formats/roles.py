@@ -47,6 +47,7 @@ from .headings import (
 )
 from .sheet import FEWEST, SAME_TIME, SCATTER, SUM_OF_PARTS, Sheet, is_sum, main_column
 
+MORE_OF_WORK: Final = "says more of what was worked on"
 NONE_IN_SOME: Final = "a choice by its name, which some rows do not have"
 _PAIRS: Final = {"p": {"q", "s"}, "e": {"s"}, "t": {"tg"}, "kw": {"kh"}}  # P x Q, speed-up and efficiency, threads
 _OVER_UNITS: Final = (Role.POWER, Role.ENERGY, Role.GRAPHICS_CLOCK, Role.OBSERVED_CLOCK)
@@ -408,7 +409,7 @@ def _unknown_texts(sheet: Sheet) -> None:
     """
     works = [c.heading.lower() for c in sheet.of(Role.KERNEL) if c.heading.lower() in HEADINGS["worked_on_by"]]
     of_work = [c for c in sheet.open(Role.PARAMETER) if any(c.heading.lower().startswith(f"{w}_") for w in works)]
-    sheet.change((c for c in of_work if sheet.texts(c) is not None), Role.KERNEL, "says more of what was worked on")
+    sheet.change((c for c in of_work if sheet.texts(c) is not None), Role.KERNEL, MORE_OF_WORK)
     unknown = [column for column in _texts(sheet) if column.heading not in sheet.given]
     telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
     known = [column for column in sheet.varying() if column in telling]
