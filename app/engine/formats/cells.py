@@ -63,8 +63,10 @@ _PAIR: Final = re.compile(  # a name, a value, and its unit
 )
 _AMOUNT: Final = re.compile(  # perhaps a name, a number, and its unit
     r"(?:(?P<name>[A-Za-z]\w*)\s*[:=]\s*)?"
-    r"(?P<amount>(?<![\w.])(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)[ \t]*(?P<unit>[A-Za-zµ][A-Za-zµ/]*)(?!\w))"
+    r"(?P<amount>(?<![\w.])\(?(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\)?"
+    r"[ \t]*(?P<unit>[A-Za-zµ][A-Za-zµ/]*)(?!\w))"
 )
+_NAMES: Final = re.compile(r"[A-Za-z]{3,}|\s|\dx\d")
 _NUMBER_BEHIND: Final = re.compile(r"(?<!\w)([A-Za-z_]+)[ =:]*(\d+\.?\d*)(?!\S*\w)")  # a word: 'size 1024'
 _RULE: Final = re.compile(r"\|?[-:| ]*-[-:| ]*")  # below the header of a table in Markdown
 _OF_UNITS: Final = ("unit", "units")
@@ -278,9 +280,11 @@ def _titles(rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Se
     """Yield a column of the headings above rows, as far as they differ."""
     levels = [level for level in zip_longest(*(title.split("\n") for title, _ in rows)) if len({*level}) > 1]
     titles = [" ".join(filter(None, parts)) for parts in zip(*levels, strict=True)]
-    named = {kind: all(PATTERNS[kind].search(each) for each in titles if each) for kind in ("programs", "devices")}
+    named = {
+        kind: all(PATTERNS[kind].search(each) for each in titles if each) for kind in ("programs", "models", "devices")
+    }
     if titles:
-        yield "kernel" if named["programs"] else "device" if named["devices"] else "setup", titles
+        yield "kernel" if named["programs"] or named["models"] else "device" if named["devices"] else "setup", titles
 
 
 def _first_that_answers(tables: Sequence[Columns], path: Path) -> Table | None:
@@ -337,19 +341,24 @@ def _of_amounts(text: str, path: Path) -> Table | None:
         return None
     same = [len({amounts[at]["name"] for _, _, amounts in lines}) == 1 for at in range(len(units))]
     rows = []
-    for _, line, amounts in lines:
-        rest = line
-        for amount, known in zip(amounts, same, strict=True):
-            rest = rest.replace(amount[0] if known else amount["amount"], "\t", 1)
-        values = {
-            f"{(known and amount['name']) or 'measured'} ({amount['unit']})": amount["number"].replace(",", "")
-            for amount, known in zip(amounts, same, strict=True)
-        }
-        name = re.sub(r"[\s|,:=@]+", " ", rest).strip(" -")
-        rows.append({"name": name, **dict(_NUMBER_BEHIND.findall(rest)), **values})
+    rows = [_named_and_measured(line, [*zip(amounts, same, strict=True)]) for _, line, amounts in lines]
+    if len({(title, row["name"]) for (title, *_), row in zip(lines, rows, strict=True)}) < len(rows):
+        return None  # what tells lines of one name apart stands elsewhere
     there = [name for name in rows[0] if all(name in row for row in rows) and len({row[name] for row in rows}) > 1]
     above_them = dict(_titles([(title, ()) for title, *_ in lines]))
     return of_text(Columns(str(path), {**above_them, **{name: [row[name] for row in rows] for name in there}}, 1), path)
+
+
+def _named_and_measured(line: str, amounts: Sequence[tuple[re.Match[str], bool]]) -> dict[str, str]:
+    """The name of a line, numbers behind words in it, and its amounts, under their names where all lines have them."""
+    rest = line
+    for amount, known in amounts:
+        rest = rest.replace(amount[0] if known else amount["amount"], "\t", 1)
+    values = {
+        f"{(known and amount['name']) or 'measured'} ({amount['unit']})": amount["number"].replace(",", "")
+        for amount, known in amounts
+    }
+    return {"name": re.sub(r"[\s|,:=@]+", " ", rest).strip(" -"), **dict(_NUMBER_BEHIND.findall(rest)), **values}
 
 
 @functools.cache
@@ -477,9 +486,10 @@ def _has_words(name: str, texts: Sequence[str]) -> bool:
     written = (text for text in texts if text[:1].isalpha() or text[-1:].isalpha())
     words = [text for text in written if text.lower().lstrip("+-") not in UNKNOWN | {"inf", "infinity"}]
     stamps, chosen = PATTERNS["stamp"].search(name.lower()), WORDS["chosen"] & {*words_of(name)}
-    if any(map(PATTERNS["unset"].search, words)):  # of a setting
+    if any(map(_NAMES.search, words)):  # and no slip of a key
         numbers = np.array([as_number(json_or_none(text)) for text in texts])
-        return by_itself(name, numbers).role in (*SET, Role.WORK)
+        if by_itself(name, numbers).role in (*SET, Role.WORK):
+            return True
     named = stamps or (chosen and any(re.match(r"[A-Za-z]{3,}[-_ ]", text) for text in texts))
     ran = words and name.lower() in HEADINGS["board"] | HEADINGS["kernel"]
     return len(words) > len(set(words)) or (bool(named or ran) and not all(map(NUMBER.fullmatch, texts)))

@@ -28,6 +28,7 @@ _MAXIMUM_COLUMNS = 1_000
 UNKNOWN = HEADINGS["unknown"] | {""}
 _SEPARATOR_LINE = re.compile(r"sep=.?")  # which spreadsheets write for themselves
 _BRACKETED_UNIT = re.compile(r" \[([^\[\]]{1,8})\]$")
+_MEASURED = re.compile(r"[+-]?\d+\.\d{4,}([eE][+-]?\d+)?")  # which is no heading
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
@@ -167,6 +168,7 @@ def _is_headless(first: Sequence[str], second: Sequence[str]) -> bool:
     in_order = sorted(numbers) in (numbers, numbers[::-1])
     stamped = any(map(_STAMP.match, map(str.strip, first)))
     fractions = any(all(map(PATTERNS["fraction"].fullmatch, pair)) for pair in zip(first, second, strict=False))
+    fractions |= any(map(_MEASURED.fullmatch, map(str.strip, first)))
     unordered = alike and (bool(numbers and stamped) or not in_order)
     return len(first) > 1 and (fractions or len(numbers) == len(first) or unordered)
 

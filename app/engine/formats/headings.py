@@ -271,6 +271,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         heading,
         (_is_work(plain, heading, finite) and _are_whole(finite), Role.WORK, WORKED_ON),
         (plain in HEADINGS["kernel"] and plain != "name", Role.KERNEL, "numbers what ran"),
+        (kinds & _SIMULATED and _are_levels(finite) and not unit_of(heading)[0], Role.PARAMETER, CHOICE),
         (is_repeat(heading, numbers), Role.REPEAT, "counts repeats"),
         (plain in HEADINGS["seed"], Role.UNUSED, OF_REPEATS),
         (plain == "rank" and sorted(numbers) == [*range(1, len(numbers) + 1)], Role.UNUSED, NUMBERED),
@@ -281,6 +282,11 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),
         (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
     )
+
+
+def _are_levels(finite: Floats) -> bool:
+    """Tell whether whole numbers of few levels come again and again, as those that a simulator was given."""
+    return len(finite) >= _MANY_ROWS and 3 * len(np.unique(finite)) <= len(finite) and looks_chosen(finite)
 
 
 def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Floats, quantity: str) -> Column | None:
@@ -340,6 +346,8 @@ def _are_clocks(finite: Floats) -> bool:
     return bool(within) and looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
+_SIMULATED: Final = frozenset(("latency", "bandwidth"))  # of a machine that is not there
+_MANY_ROWS: Final = 9
 _ASKED_FOR: Final = frozenset(("offered", "target", "requested", "desired"))
 _FEW_THINGS: Final = 100  # that someone may have asked for, though their number is not round
 _FEWEST_STEPS: Final = 20

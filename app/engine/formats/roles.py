@@ -83,7 +83,7 @@ def roles_of(cells: Mapping[str, Cells], given: Mapping[str, Role] | None = None
         judge(sheet)
     for judge in (_blocks_of_repeats, _done_in_a_time, _amounts, _packages, _verdicts, _voltages, _parameters):
         judge(sheet)
-    for judge in (_unknown_texts, _other_amounts, _unknown_numbers):
+    for judge in (_more_of_work, _unknown_texts, _other_amounts, _unknown_numbers):
         judge(sheet)
     judge_figures(sheet)
     return tuple(sheet.columns)
@@ -402,14 +402,18 @@ def _is_complete(values: Cells) -> bool:
     return bool(np.isfinite(values).all()) if isinstance(values, np.ndarray) else all(values)
 
 
+def _more_of_work(sheet: Sheet) -> None:
+    """Texts under the name of what was worked on and another word say more of it: 'dataset_version'."""
+    works = [c.heading.lower() for c in sheet.of(Role.KERNEL) if c.heading.lower() in HEADINGS["worked_on_by"]]
+    of_work = [c for c in sheet.open(Role.PARAMETER) if any(c.heading.lower().startswith(f"{w}_") for w in works)]
+    sheet.change((c for c in of_work if sheet.texts(c) is not None), Role.KERNEL, MORE_OF_WORK)
+
+
 def _unknown_texts(sheet: Sheet) -> None:
     """Texts of which no word says whether they were chosen or name what ran: rows of different ones are kept apart.
 
     One that follows from another column tells nothing more, and the only one that varies is what is compared.
     """
-    works = [c.heading.lower() for c in sheet.of(Role.KERNEL) if c.heading.lower() in HEADINGS["worked_on_by"]]
-    of_work = [c for c in sheet.open(Role.PARAMETER) if any(c.heading.lower().startswith(f"{w}_") for w in works)]
-    sheet.change((c for c in of_work if sheet.texts(c) is not None), Role.KERNEL, MORE_OF_WORK)
     unknown = [column for column in _texts(sheet) if column.heading not in sheet.given]
     telling = [column for column in sheet.of(*_TELLING) if column not in unknown]
     known = [column for column in sheet.varying() if column in telling]
