@@ -494,3 +494,13 @@ def test_readings_of_two_boards_without_times_are_of_boards_where_they_differ_by
 def test_bursts_of_one_board_without_times_are_of_one(tmp_path: Path) -> None:
     log = read(tmp_path, "".join(f"{300 if at % 20 < 10 else 70}.{at % 9}5\n" for at in range(120)), "power.txt")
     assert len(log.boards) == 1
+
+
+def test_two_numbers_a_line_are_times_and_watts_only_where_the_first_rises_and_that_is_not_certain(
+    tmp_path: Path,
+) -> None:
+    log = read(tmp_path, "".join(f"{0.5 * at} {100 + at % 7}\n" for at in range(40)), "power.txt")
+    assert any("not certain" in note for note in log.notes)
+    sizes = tmp_path / "sizes.txt"
+    sizes.write_text("".join(f"{size} {size / 7 + at}\n" for size in range(10, 110, 10) for at in range(5)))
+    assert not is_log(sizes)

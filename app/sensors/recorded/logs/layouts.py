@@ -138,6 +138,7 @@ _SMI_STAMP: Final = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")  # whic
 _TURNS_IN: Final = 200  # lines, of which the texts of boards take turns
 _MOST_ABOVE: Final = 20  # lines on the machine, above the headings
 _DCGM_UNITS: Final = {"POWER": "W", "POWINST": "W", "PMLMT": "W", "EPLMT": "W", "TOTEC": "mJ"}
+_TWO_DECIMALS: Final = "those with two decimals, as nvidia-smi writes them,"
 _WORDS: Final = re.compile(r"\w")  # in a line that is no rule
 _AS_POINTS: Final = bytes.maketrans(b",", b".")
 
@@ -446,17 +447,21 @@ def _without_header(lines: list[str]) -> Layout | None:
     first, *cells = [cell.strip() for cell in lines[0].split(delimiter)] or [""]
     stamps = stamps_of(Block(first.encode(), "\0", 1), 0, None)
     if not len(stamps) or _is_number(first):
-        bare = _bare([line.split(delimiter) for line in lines[:_LOOKED_AT]], delimiter)
-        if bare is not None or not len(stamps) or len(cells) != 1:
+        rows = [line.split(delimiter) for line in lines[:_LOOKED_AT]]
+        bare = _bare(rows, delimiter)
+        if bare is not None or not len(stamps) or len(cells) != 1 or not _rise(row[0] for row in rows if row):
             return bare
-    if not cells:
-        return None
+    return _with_stamps(lines, delimiter, first, cells) if cells else None
+
+
+def _with_stamps(lines: Sequence[str], delimiter: str | None, first: str, cells: list[str]) -> Layout:
+    """A stamp in each line, and behind it a single power or what units and decimals say."""
     of_stamps = scale_of(first.rpartition(" ")[2]) if _is_number(first.partition(" ")[0]) else None
     columns = {0: Heading("timestamp" if cells[1:] else "time", "time", scale=of_stamps), **_by_units(cells)}
-    notes: tuple[str, ...] = ()
+    notes = (LOG_NOTES["bare"].format("the second of each line"),) if _is_number(first) else ()
     if len(columns) == 1 and delimiter is not None:
         columns |= _without_units([line.split(delimiter) for line in lines[:_MOST_ABOVE]])
-        notes = () if _SMI_STAMP.fullmatch(first) else (LOG_NOTES["bare"],)
+        notes = () if _SMI_STAMP.fullmatch(first) else (LOG_NOTES["bare"].format(_TWO_DECIMALS),)
     _limit_by_rows(columns, [line.split(delimiter) for line in lines if line.count(delimiter or " ") == len(cells)])
     tool = "nvidia-smi" if _SMI_STAMP.fullmatch(first) and cells[1:] else ""
     return Layout(tool, delimiter, len(cells) + 1, columns, notes=notes)
@@ -469,7 +474,13 @@ def _bare(rows: Sequence[Sequence[str]], delimiter: str | None) -> Layout | None
     falls = any(float(later[at]) < float(row[at]) for at in columns for row, later in pairwise(rows))  # no time does
     if len(rows) < _MOST_ABOVE or not falls or not all(map(str.isdigit, others)) or len({*map(len, rows)}) > 1:
         return None
-    return Layout("", delimiter, len(rows[0]), columns, step_s=1.0, notes=(LOG_NOTES["bare"],))
+    return Layout("", delimiter, len(rows[0]), columns, step_s=1.0, notes=(LOG_NOTES["bare"].format(_TWO_DECIMALS),))
+
+
+def _rise(cells: Iterable[str]) -> bool:
+    """Tell whether each number is more than the one before, as times are."""
+    numbers = [float_or_none(cell) for cell in cells]
+    return all(one is not None and other is not None and one < other for one, other in pairwise(numbers))
 
 
 def _by_units(cells: list[str]) -> dict[int, Heading]:
