@@ -470,8 +470,11 @@ def _same_work(found: Sequence[Column], table: Table) -> bool:
             works.append((one * other if power > 0 else over(one, other), _SAME_WORK[roles[0]]))
     for work, most in works:
         known = np.isfinite(work) & (work > 0)
-        each = (work[known & (kernels == kernel)] for kernel in np.unique(kernels[known]))
-        if any(float(amounts.max() / amounts.min()) > most for amounts in each):
+        names, which = np.unique(kernels[known], return_inverse=True)
+        largest, least = np.zeros(len(names)), np.full(len(names), np.inf)
+        np.maximum.at(largest, which, work[known])
+        np.minimum.at(least, which, work[known])
+        if (largest > most * least).any():
             return False
     return True
 

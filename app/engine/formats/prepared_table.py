@@ -264,7 +264,8 @@ def _is_of_each_batch(column: Column, table: Table, taken: Floats, groups: Seque
     if not batches or column.role not in SET or not varies(table, column.heading):
         return False
     order, sizes = np.argsort(numbers_of(table, column), kind="stable"), numbers_of(table, column)
-    of_each = [order[np.array(groups)[order] == group] for group in {*groups}]
+    places, which = np.unique(groups, return_inverse=True)
+    of_each = (order[which[order] == place] for place in range(len(places)))
     return all(
         len(rows) >= FEWEST
         and bool(np.corrcoef(sizes[rows], taken[rows])[0, 1] > _RISES)
@@ -344,6 +345,6 @@ def _are_same_operations(table: Table, others: Sequence[Column], said: TableColu
         numbers_of(table, rate) * numbers_of(table, time),
         np.array(joined(table, others) or [""] * len(table)),
     )
-    amounts = [work[(groups == group) & (work > 0)] for group in np.unique(groups)]
+    amounts = (work[(groups == group) & (work > 0)] for group in np.unique(groups))
     alike = all(len(each) > 1 and float(np.ptp(each)) < _SAME_OPERATIONS * float(each.max()) for each in amounts)
     return alike and not (work == 0).any()  # which does something else
