@@ -66,6 +66,7 @@ _AMOUNT: Final = re.compile(  # perhaps a name, a number, and its unit
     r"(?P<amount>(?<![\w.])\(?(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\)?"
     r"[ \t]*(?P<unit>[A-Za-zµ][A-Za-zµ/]*)(?!\w))"
 )
+_DATED: Final = re.compile(r"\W?\d{1,4}[-/.:]\d\d[-/.:]\d\d")
 _NAMES: Final = re.compile(r"[A-Za-z]{3,}|\s|\dx\d")
 _NUMBER_BEHIND: Final = re.compile(r"(?<!\w)([A-Za-z_]+)[ =:]*(\d+\.?\d*)(?!\S*\w)")  # a word: 'size 1024'
 _RULE: Final = re.compile(r"\|?[-:| ]*-[-:| ]*")  # below the header of a table in Markdown
@@ -332,7 +333,7 @@ def _of_amounts(text: str, path: Path) -> Table | None:
     above = ""
     for line in map(str.strip, text.splitlines()):
         amounts = [amount for amount in _AMOUNT.finditer(line) if _says_what_it_is(amount["unit"])]
-        if amounts:
+        if amounts and not _DATED.match(line):  # of a log
             found.setdefault(tuple(amount["unit"] for amount in amounts), []).append((above, line, amounts))
         elif re.match(r"[#=*]+.*\w", line):
             above = line.strip("#=*: ")

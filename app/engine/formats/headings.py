@@ -280,6 +280,7 @@ def _that_tells(heading: str, plain: str, kinds: frozenset[str], finite: Floats)
         (PATTERNS["exit"].search(heading.lower()) and 0 in numbers and _are_whole(finite), Role.STATE, _WENT),
         ("per" not in kinds and PATTERNS["stamp"].search(plain) and _is_stamp(finite), Role.STAMP, _STAMPED),
         (kinds & TIME_WORDS and _rises_evenly(finite), Role.STAMP, "rises evenly, as the times of readings do"),
+        (kinds & TIME_WORDS and finite.min(initial=math.inf) > _SINCE_EPOCH_S, Role.STAMP, "seconds since 1970"),
         (PATTERNS["counted"].search(plain), Role.UNUSED, NUMBERED),
     )
 
@@ -346,6 +347,7 @@ def _are_clocks(finite: Floats) -> bool:
     return bool(within) and looks_chosen(finite) and len(np.unique(finite)) < len(finite)
 
 
+_SINCE_EPOCH_S: Final = 1e9
 _SIMULATED: Final = frozenset(("latency", "bandwidth"))  # of a machine that is not there
 _MANY_ROWS: Final = 9
 _ASKED_FOR: Final = frozenset(("offered", "target", "requested", "desired"))

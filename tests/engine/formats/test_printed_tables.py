@@ -285,3 +285,9 @@ def test_few_amounts_in_prose_are_no_table(tmp_path: Path) -> None:
         recording_of(
             tmp_path / "out.txt", "It took 12 ms in 2024.\nThen 3 of 4 failed.\nA run of 5 took 11 ms.\n1 is left."
         )
+
+
+def test_seconds_since_1970_are_when_and_not_how_long(tmp_path: Path) -> None:
+    text = "finish_seconds,tile,power_W\n" + "".join(f"{1741098000 + 7 * n},{n},{90 + n}.5\n" for n in (4, 8, 16))
+    roles = {column.heading: column.role for column in recording_of(tmp_path / "t.csv", text).columns}
+    assert roles["finish_seconds"] is Role.STAMP

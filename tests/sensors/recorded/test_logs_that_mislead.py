@@ -377,3 +377,33 @@ def test_times_of_the_day_may_have_no_colons(tmp_path: Path, day: str, step: int
 def test_seconds_are_no_times_of_the_day(tmp_path: Path, step: int) -> None:
     rows = "".join(f"{10_000 + at * step},{60 + at % 3}\n" for at in range(40))
     assert read(tmp_path, "time,power_w\n" + rows).boards[0].time_ns[-1] == 39 * step * 1_000_000_000
+
+
+def test_the_thousandths_of_a_stamp_behind_a_comma_are_no_watts(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    path.write_text(
+        "".join(f"2025-03-04 14:21:{s:02d},{s + 100} INFO gpu0={s + 58}.5W gpu1={s + 59}.5W\n" for s in range(40))
+    )
+    assert not is_log(path)
+
+
+def test_events_of_weights_and_biases_are_readings_however_few(tmp_path: Path) -> None:
+    rows = (
+        {
+            "system.gpu.0.powerWatts": 70.5 + at,
+            "system.gpu.1.powerWatts": 60.5,
+            "system.cpu": 7.5,
+            "_runtime": 15.0 * at,
+        }
+        for at in range(8)
+    )
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [len(board.time_ns) for board in read_log(path).boards] == [8, 8]
+
+
+def test_milliseconds_of_a_microcontroller_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "ina226.csv"
+    path.write_text("millis,bus_V,power_mW\n" + "".join(f"{104233 + 20 * at},5.0,{460 + at}\n" for at in range(30)))
+    (board,) = read_log(path).boards
+    assert board.time_ns[-1] - board.time_ns[0] == 29 * 20_000_000

@@ -62,7 +62,7 @@ def heading(text: str, unit: str = "") -> Heading:
     if words in ("date", "time", "day") and not unit:
         return Heading(text, "day" if words != "time" else "time")
     quantity, scale = UNITS.get(unit or words.rpartition(" ")[2], ("", None))
-    if LOG_PATTERNS["time"].fullmatch(words) and quantity != "temperature":  # 'T [°C]'
+    if (LOG_PATTERNS["time"].fullmatch(words) or text == "_runtime") and quantity != "temperature":  # 'T [°C]'
         return Heading(text, "time", scale=scale if quantity == "time" else None)
     if words in BOARDS:
         return Heading(text, "board", board=BOARDS[words])
@@ -487,7 +487,8 @@ def _by_units(cells: list[str]) -> dict[int, Heading]:
     """The channels of the cells behind a stamp by their units; a single one is the power."""
     if len(cells) == 1:
         power = Heading("power", "channel", "power_instant_w")
-        return {1: power} if _is_number(cells[0].split(" ")[0]) else {}
+        number, *unit = cells[0].split(" ")  # and no ',118 INFO' of a stamp
+        return {1: power} if _is_number(number) and (not unit or may_be_in(unit[0].lower(), "power_instant_w")) else {}
     columns, left = {}, {unit: list(channels) for unit, channels in _BY_UNIT.items()}
     for place, cell in enumerate(cells, 1):
         number, _, written = cell.rpartition(" ")

@@ -238,7 +238,10 @@ def _readings_of_json(path: Path, beginning: str) -> list[dict[str, object]]:
     flat: list[dict[str, object]] = [{**dict(flattened(row)), **dict(_of_boards(row))} for row in rows]
     works = filter(lambda name: _OF_WORK.search(name.lower()), flat[0] if len(flat) >= _LEAST_ROWS else ())
     runs = any(len({row.get(name) for row in flat[:_LEAST_ROWS]}) > 1 for name in works)
-    few = len(flat) < _LEAST_ROWS and not (len(flat) > 2 and all(heading(name).role for name in flat[0]))
+    of_wandb = bool(flat) and "_runtime" in flat[0]
+    few = (
+        len(flat) < _LEAST_ROWS and not of_wandb and not (len(flat) > 2 and all(heading(name).role for name in flat[0]))
+    )
     return [] if runs or few else flat
 
 
