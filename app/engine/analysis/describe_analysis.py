@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...base.formatting import change, finite_or_none, number, percent
 from ..metering.limit_effect import in_words
 from ..models.arrays import Indices
 from ..results.description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
-from ..results.measurement import FEWEST, State
+from ..results.measurement import FEWEST, State, Value
 from ..results.settings import OWN_STATE, UNTOUCHED
 from ..space.result_table import STATES, ResultTable
 from ..space.within_limits import broken_in_words
@@ -87,12 +87,18 @@ def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iter
         in_words = choice.against_fastest.words if choice.against_fastest and choice.name != "fastest" else ""
         figures = [float(column[index]) for column in measured.values()]
         row = [*_letter(index, letters), choice.label, *figures, in_words]
-        rows.append([*row, *(configuration[name] for name in names)])
+        rows.append([*row, *_settings(configuration, names)])
     rates = [name for name in analysis.table.value_names if role_of(name) is Role.SPEED and not costs.time_known]
     remarks = [f"time and energy are known as ratios only, of the same work by {rate}" for rate in rates[:1]]
     listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
     remarks += [] if analysis.own_state is None else analysis.own_state.remarks
     yield Description("Choices, against the fastest", remarks=remarks, listings=[listing])
+
+
+def _settings(configuration: Mapping[str, Value], names: Iterable[str]) -> Iterator[Cell]:
+    """The values of a configuration, in full where the digits of a figure would change them: 2024.2 is a version."""
+    for value in map(configuration.__getitem__, names):
+        yield f"{value:.15g}" if isinstance(value, float) and float(number(value)) != value else value
 
 
 def why_none(analysis: Analysis) -> str:
@@ -178,7 +184,7 @@ def _points(title: str, analysis: Analysis, indices: Indices, count: int, letter
     for index in indices.tolist():
         configuration = analysis.table.measurement(index).configuration
         figures = plane.values[index].tolist()
-        rows.append([*_letter(index, letters), *figures, *(configuration[name] for name in names)])
+        rows.append([*_letter(index, letters), *figures, *_settings(configuration, names)])
     if len(indices) < count:
         title = f"{title}: the first {len(indices)} of {count}"
     return Listing(title, (*_letter_head(letters), *(goal.name for goal in plane.goals), *names), rows)

@@ -28,7 +28,7 @@ from ...base.plugins import call, plugins
 from ...base.text import json_or_none
 from ...base.vocabulary import HEADINGS, PATTERNS, UNITS, WORDS
 from ..results.measurement import Value
-from .columns import UNKNOWN, Columns, parse_columns
+from .columns import UNKNOWN, Columns, parse_columns, without_scatter
 from .entries import as_number
 from .headings import ANSWERING, BASE_UNIT, COUNTED, SET, Cells, Role, by_itself, words_of
 from .kinds import first_character, is_json_lines
@@ -329,6 +329,22 @@ def _of_amounts(text: str, path: Path) -> Table | None:
 
     Numbers behind words that all lines have are columns; what else differs is a line's name.
     """
+    lines = _lines_of_amounts(without_scatter(text))
+    if len(lines) < _FEWEST_PAIRS or 2 * len(lines) < sum(any(map(str.isdigit, line)) for line in text.splitlines()):
+        return None
+    if len({(amount["name"], amount["unit"]) for amount in lines[0][2]}) < len(lines[0][2]):
+        return None  # an interval
+    same = [len({amount["name"] for amount in each}) == 1 for each in zip(*(each for *_, each in lines), strict=True)]
+    rows = [_named_and_measured(line, [*zip(amounts, same, strict=True)]) for _, line, amounts in lines]
+    if len({(title, row["name"]) for (title, *_), row in zip(lines, rows, strict=True)}) < len(rows):
+        return None  # what tells lines of one name apart stands elsewhere
+    there = [name for name in rows[0] if all(name in row for row in rows) and len({row[name] for row in rows}) > 1]
+    above_them = dict(_titles([(title, ()) for title, *_ in lines]))
+    return of_text(Columns(str(path), {**above_them, **{name: [row[name] for row in rows] for name in there}}, 1), path)
+
+
+def _lines_of_amounts(text: str) -> list[tuple[str, str, list[re.Match[str]]]]:
+    """Most lines with amounts in the same units, each with the title above it and its amounts."""
     found: dict[tuple[str, ...], list[tuple[str, str, list[re.Match[str]]]]] = {}
     above = ""
     for line in map(str.strip, text.splitlines()):
@@ -337,17 +353,7 @@ def _of_amounts(text: str, path: Path) -> Table | None:
             found.setdefault(tuple(amount["unit"] for amount in amounts), []).append((above, line, amounts))
         elif re.match(r"[#=*]+.*\w", line):
             above = line.strip("#=*: ")
-    units, lines = max(found.items(), key=lambda each: len(each[1]), default=((), []))
-    if len(lines) < _FEWEST_PAIRS or 2 * len(lines) < sum(any(map(str.isdigit, line)) for line in text.splitlines()):
-        return None
-    same = [len({amounts[at]["name"] for _, _, amounts in lines}) == 1 for at in range(len(units))]
-    rows = []
-    rows = [_named_and_measured(line, [*zip(amounts, same, strict=True)]) for _, line, amounts in lines]
-    if len({(title, row["name"]) for (title, *_), row in zip(lines, rows, strict=True)}) < len(rows):
-        return None  # what tells lines of one name apart stands elsewhere
-    there = [name for name in rows[0] if all(name in row for row in rows) and len({row[name] for row in rows}) > 1]
-    above_them = dict(_titles([(title, ()) for title, *_ in lines]))
-    return of_text(Columns(str(path), {**above_them, **{name: [row[name] for row in rows] for name in there}}, 1), path)
+    return max(found.values(), key=len, default=[])
 
 
 def _named_and_measured(line: str, amounts: Sequence[tuple[re.Match[str], bool]]) -> dict[str, str]:

@@ -109,7 +109,7 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError("the file is empty", where, "a header line and rows are needed")
     start, end = _table_in(lines, start + bool(_SEPARATOR_LINE.fullmatch(lines[start].strip())))
     delimiter = max(_SEPARATORS, key=lines[start].count)
-    body = _without_scatter("\n".join(line for line in lines[start:end] if not line.startswith("#")))
+    body = without_scatter("\n".join(line for line in lines[start:end] if not line.startswith("#")))
     try:
         reader = csv.reader(io.StringIO(_QUOTED_AND_PADDED.sub(r'"\1', body)), delimiter=delimiter, strict=True)
         first = next(reader)
@@ -138,7 +138,8 @@ def parse_columns(text: str, where: str) -> Columns:
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2 - headless + units)
 
 
-def _without_scatter(text: str) -> str:
+def without_scatter(text: str) -> str:
+    """The text without '± 0.03' behind numbers."""
     return _SCATTER.sub("", text) if "±" in text or "+/-" in text else text
 
 

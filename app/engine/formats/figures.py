@@ -170,6 +170,8 @@ def _before_runs(sheet: Sheet) -> None:
     before = [c for c in sheet.open(Role.TIME) if c.words & WORDS["before_a_run"] or {"warm", "start"} <= c.words]
     if len(before) < len(sheet.of(Role.TIME, Role.LATENCY, Role.THROUGHPUT)):
         sheet.change(before, Role.FIGURE, "what comes before a run, by its name")
+    late = [c for c in sheet.open(Role.TIME) if re.search(r"(?:^|_)p\d\d(?:_|$)", c.heading)]
+    sheet.change(late if sheet.of(Role.THROUGHPUT) else (), Role.LATENCY, "a percentile beside a rate")
 
 
 def _rivals(sheet: Sheet, role: Role) -> None:

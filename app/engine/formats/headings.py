@@ -348,6 +348,7 @@ def _are_clocks(finite: Floats) -> bool:
 
 
 _SINCE_EPOCH_S: Final = 1e9
+_CYCLES: Final = frozenset(("cycle", "cycles", "ticks"))
 _SIMULATED: Final = frozenset(("latency", "bandwidth"))  # of a machine that is not there
 _MANY_ROWS: Final = 9
 _ASKED_FOR: Final = frozenset(("offered", "target", "requested", "desired"))
@@ -485,6 +486,8 @@ def _of_time(kinds: frozenset[str], words: str, known: str, finite: Floats) -> t
         return Role.FIGURE, "a difference: some are negative"
     if PATTERNS["served_in"].search(words):
         return Role.LATENCY, "a latency of a service by its name"
+    if kinds & _CYCLES:
+        return Role.FIGURE, "a number of cycles, and no time"
     if kinds & WORDS["overhead"]:
         return Role.UNUSED, "time that the tuner spent"
     if kinds & WORDS["pauses"] and looks_chosen(finite):

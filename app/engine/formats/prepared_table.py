@@ -101,9 +101,12 @@ def _with_differences(table: Table, said: TableColumns) -> Table:
 
 def _of_all_boards(table: Table, said: TableColumns) -> Table:
     """The table with powers, energies and rates of all boards, where it has those of one and the number of boards."""
+    in_parallel = PATTERNS["in_parallel"].fullmatch
     named = [name for name in table.columns if PATTERNS["number_of_boards"].fullmatch(name) and table.is_numeric(name)]
-    named.sort(key=lambda name: PATTERNS["in_parallel"].fullmatch(name) is not None)  # of which there may be replicas
+    named.sort(key=lambda name: in_parallel(name) is not None)  # of which there may be replicas
     named.sort(key=lambda name: not varies(table, name))
+    if {"pp", "dp"} & {name.lower() for name in table.columns}:  # then fewer boards than these times one another
+        named = [name for name in named if not in_parallel(name)]
     cells, notes = dict(table.columns), list[str]()
     for name, of in [
         (n, f[1].lower()) for n in cells if n not in said.roles and (f := PATTERNS["of_one_board"].search(n))

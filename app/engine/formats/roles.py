@@ -340,7 +340,12 @@ def _parameters(sheet: Sheet) -> None:
         if column.role is Role.REPEAT:
             if not complete:
                 _leave_incomplete(column, (), sheet)
-        elif repeats and not column.why and sheet.distinct(others) == sheet.distinct([*others, column]):
+        elif (
+            repeats
+            and not column.why
+            and not _is_flag(values)
+            and sheet.distinct(others) == sheet.distinct([*others, column])
+        ):
             sheet.put(column, Role.FIGURE, "differs from repeat to repeat")
         elif not complete:
             _leave_incomplete(column, whole if not repeats else (), sheet)
@@ -354,6 +359,10 @@ def _parameters(sheet: Sheet) -> None:
             sheet.put(column, Role.PARAMETER, "a key without a name", candidates=both)
         elif not column.why:
             sheet.put(column, Role.PARAMETER, SOMEONE_CHOSE)
+
+
+def _is_flag(values: Cells) -> bool:
+    return isinstance(values, np.ndarray) and {*np.unique(values).tolist()} <= {0.0, 1.0}
 
 
 def _telling_apart(sheet: Sheet) -> list[Column]:

@@ -291,3 +291,11 @@ def test_seconds_since_1970_are_when_and_not_how_long(tmp_path: Path) -> None:
     text = "finish_seconds,tile,power_W\n" + "".join(f"{1741098000 + 7 * n},{n},{90 + n}.5\n" for n in (4, 8, 16))
     roles = {column.heading: column.role for column in recording_of(tmp_path / "t.csv", text).columns}
     assert roles["finish_seconds"] is Role.STAMP
+
+
+def test_scatter_behind_an_amount_is_not_it_and_intervals_are_refused(tmp_path: Path) -> None:
+    lines = ("naive: 299051.5 ± 3887.6 ops/ms", "tiled: 310051.5 ± 17.6 ops/ms", "fused: 320051.5 ± 1887.6 ops/ms")
+    recording = recording_of(tmp_path / "out.txt", "\n".join(lines))
+    assert 3887.6 not in {value for m in recording.measurements() for value in m.values.values()}
+    with pytest.raises(InputError):
+        recording_of(tmp_path / "out.txt", "\n".join(f"{n} time: [1.1{n} ms 1.2{n} ms 1.3{n} ms]" for n in "123"))

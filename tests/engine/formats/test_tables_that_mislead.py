@@ -558,3 +558,33 @@ def test_the_version_of_a_dataset_is_no_choice(tmp_path: Path) -> None:
     )
     kernels = {m.configuration["kernel"] for m in read(tmp_path, text).measurements()}
     assert len(kernels) == 3
+
+
+def test_cycles_are_no_seconds() -> None:
+    assert (
+        judged("unroll,Latency_cycles,power_w\n1,1049396,2.9\n2,2097972,2.8\n4,5097972,2.7\n")["Latency_cycles"]
+        is Role.FIGURE
+    )
+
+
+def test_cells_that_grow_with_the_nodes_are_work() -> None:
+    text = "nodes,cells,time_per_step_ms\n1,16777216,182.4\n2,33554432,187.4\n4,67108864,187.9\n"
+    assert judged(text)["cells"] is Role.WORK
+
+
+def test_a_rate_of_each_board_is_not_taken_times_one_kind_of_parallelism_among_others(tmp_path: Path) -> None:
+    text = "TP,PP,DP,tokens/s/GPU\n2,4,8,3416.5\n4,2,8,3314.5\n8,1,8,2990.5\n"
+    recording = read(tmp_path, text)
+    assert best(recording, "tokens/s/GPU", "TP") == 2
+
+
+def test_a_flag_that_was_tuned_is_a_choice_beside_the_number_of_the_trial() -> None:
+    text = "trial,block_x,use_shmem,duration_us\n0,128,0,201.7\n1,32,1,190.8\n2,32,0,209.2\n3,64,1,166.2\n"
+    assert judged(text)["use_shmem"] is Role.PARAMETER
+
+
+def test_a_percentile_beside_a_rate_is_no_time_of_the_work(tmp_path: Path) -> None:
+    recording = read(
+        tmp_path, "instances,throughput,board_power_w,p95_ms\n7,2907.5,316,22.1\n3,2415.5,288,11.5\n1,900.5,150,9\n"
+    )
+    assert all("energy_j" not in m.values for m in recording.measurements())
