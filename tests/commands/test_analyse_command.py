@@ -556,3 +556,12 @@ def test_where_nothing_was_set_command_and_report_say_what_an_administrator_coul
     sweep.write_text("\n".join(["gpu,clock_mhz,power_w,time_s", *(f"NVIDIA L40,{row}" for row in rows)]))
     assert main(["analyse", session, "--sweep", str(sweep)]) == 2
     assert "a sweep of NVIDIA L40, not of NVIDIA H200" in capsys.readouterr().err
+
+
+def test_the_settings_of_a_choice_are_shown_in_full(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With the digits of a figure a version 2024.2 would be 2024."""
+    path = tmp_path / "builds.csv"
+    path.write_text("build,gpus,time_s,energy_j\n2024.2,4,10.5,900\n2022.6,4,12.5,950\n2024.2,1,31.5,990\n")
+    assert main(["analyse", str(path)]) == 0
+    fastest = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Fastest "))
+    assert "2024.2" in fastest.split()
