@@ -310,6 +310,7 @@ def _beside_figures(heading: str, plain: str, kinds: frozenset[str], finite: Flo
         (kinds & WORDS["quality"], Role.FIGURE, "how good what came out is, by its name"),
         (quantity == "size" and kinds & (_MEMORY | WORDS["model"]) and not named, Role.FIGURE, OF_MEMORY),
         (plain_percentile, Role.FIGURE, "a percentile by its name"),
+        (not quantity and kinds & _VERSIONS, Role.PARAMETER, CHOICE),
         (not quantity and settled, Role.PARAMETER, CHOICE),
     )
 
@@ -349,6 +350,7 @@ def _are_clocks(finite: Floats) -> bool:
 
 _SINCE_EPOCH_S: Final = 1e9
 _CYCLES: Final = frozenset(("cycle", "cycles", "ticks"))
+_VERSIONS: Final = frozenset(("version", "build", "release", "driver"))
 _SIMULATED: Final = frozenset(("latency", "bandwidth"))  # of a machine that is not there
 _MANY_ROWS: Final = 9
 _ASKED_FOR: Final = frozenset(("offered", "target", "requested", "desired"))
