@@ -504,3 +504,9 @@ def test_two_numbers_a_line_are_times_and_watts_only_where_the_first_rises_and_t
     sizes = tmp_path / "sizes.txt"
     sizes.write_text("".join(f"{size} {size / 7 + at}\n" for size in range(10, 110, 10) for at in range(5)))
     assert not is_log(sizes)
+
+
+def test_numbers_alone_in_a_file_that_says_nothing_of_power_are_no_watts(tmp_path: Path) -> None:
+    path = tmp_path / "latencies.txt"
+    path.write_text("".join(f"{12 + at * at % 23}.2{at % 9}\n" for at in range(40)))
+    assert not is_log(path)

@@ -77,7 +77,7 @@ def is_log(path: Path) -> bool:
     places = layout.places("time")
     of_work = LOG_PATTERNS["of_work"].search(layout.header.decode("utf-8", "replace")) is not None
     if not places:
-        return layout.step_s is not None and not of_work
+        return not of_work and _is_of_power(path, layout)
     *_, below = (text[: text.rfind("\n") + 1] or text).split("\n", layout.skipped)
     block = _block(below.encode(), layout)
     stamps, *others = [cells.over_midnight(cells.stamps_of(block, at, layout.columns[at].scale)) for at in places]
@@ -92,6 +92,12 @@ def is_log(path: Path) -> bool:
     if readings.runs(stamps) is not None:
         return True
     return len(stamps) >= readings.FEWEST_OF_LOG and cells.rises(stamps) and bool(stamps[-1] > stamps[0])
+
+
+def _is_of_power(path: Path, layout: Layout) -> bool:
+    """Tell whether readings without times have headings, a known tool, or at least a file whose name says power."""
+    named = layout.header or layout.tool or LOG_PATTERNS["file_of_power"].search(path.stem)
+    return layout.step_s is not None and bool(named)
 
 
 def is_dmon(path: Path) -> bool:
