@@ -368,7 +368,7 @@ def _named_and_measured(line: str, amounts: Sequence[tuple[re.Match[str], bool]]
     return {"name": re.sub(r"[\s|,:=@]+", " ", rest).strip(" -"), **dict(_NUMBER_BEHIND.findall(rest)), **values}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def _says_what_it_is(unit: str) -> bool:
     return unit != "ops" and by_itself(f"measured ({unit})", np.array([0.5, 1.5])).role in ANSWERING
 
