@@ -598,7 +598,7 @@ def _unit_is_of_a_width(kinds: frozenset[str], finite: Floats) -> bool:
 
 
 def looks_chosen(finite: Floats) -> bool:
-    """Whether numbers look like those that someone chose: whole ones, or few that come again.
+    """Tell whether numbers look like those that someone chose: whole ones, or few that come again.
 
     Parameters
     ----------

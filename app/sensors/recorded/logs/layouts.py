@@ -282,7 +282,7 @@ def _rows(below: Sequence[str], delimiter: str | None, least: int) -> list[list[
 
 
 def _clock(columns: Mapping[int, Heading], names: Sequence[str], rows: list[list[str]]) -> dict[int, Heading]:
-    """Where no time is known, the first column in a unit of it that rises evenly from near 0 on, as no run times do."""
+    """The first column in a unit of time that rises evenly from near 0 on, as no run times do; none beside a time."""
     timed = any(each.role == "time" for each in columns.values())
     for at, name in enumerate(() if timed else names):
         quantity, scale = UNITS.get((re.findall(r"[^\W_]+", name.lower()) or [""])[-1], ("", None))
