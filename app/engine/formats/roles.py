@@ -484,7 +484,7 @@ def _unknown_numbers(sheet: Sheet) -> None:
     """
     varying = sheet.varying()
     chosen = [c for c in varying if c.why == SOMEONE_CHOSE and c.heading not in sheet.given]
-    unknown = [c for c in chosen if not {*np.unique(sheet.cells[c.heading]).tolist()} <= {0.0, 1.0}]  # no flags
+    unknown = [c for c in chosen if not _is_flag(sheet.cells[c.heading])]
     if math.prod(sheet.distinct([column]) for column in varying) > _LARGEST_SPACE:
         counted = (c for c in varying if c.why in (CHOICE, SOMEONE_CHOSE))
         sheet.change(counted, Role.FIGURE, "too many of them for someone to have chosen")

@@ -489,6 +489,7 @@ def test_readings_of_two_boards_without_times_are_of_boards_where_they_differ_by
     log = read(tmp_path, head + "".join(f"{300 + at % 7}.25\n{70 + at % 3}.50\n" for at in range(40)), "power.txt")
     assert [float(board.values[:, 0].min()) for board in log.boards] == [300.25, 70.5]
     assert [board.time_ns[-1] for board in log.boards] == [39 * 10**9] * 2
+    assert any("2 boards in turn, which is not certain" in note for note in log.notes)
 
 
 def test_bursts_of_one_board_without_times_are_of_one(tmp_path: Path) -> None:

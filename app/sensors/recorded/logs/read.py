@@ -394,7 +394,7 @@ class _Reader:
         if count > 1:
             (name,) = self._names.values()
             self._names = {str(number): name for number in range(count)}
-            self._notes.append(LOG_NOTES["together"].format(count))
+            self._notes.append(LOG_NOTES["together" if len(times) else "in_turn"].format(count))
             board = (np.arange(len(board)) % count).astype(np.uint8)
         return board
 
